@@ -141,7 +141,10 @@ def _hint(value: Any) -> str:
         return "a callable has no exact form; name it in the config and choose it in the body"
     if hasattr(value, "__fspath__"):
         return "a place on this machine is not identity; declare it as a source"
-    return "supported are None, bool, int, float, str, bytes, aware datetime, enum, list, tuple, set, dict and dataclass"
+    return (
+        "supported are None, bool, int, float, str, bytes, aware datetime, enum, "
+        "list, tuple, set, dict and dataclass"
+    )
 
 
 def _refused(path: str, value: Any, why: str) -> EncodingError:

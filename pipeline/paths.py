@@ -23,7 +23,7 @@ def checked_path(path: str) -> str:
     return path
 
 
-def _problem(path: str) -> str | None:  # noqa: PLR0911 - one return per rule reads best
+def _problem(path: str) -> str | None:
     if not path:
         return "is empty"
     if unicodedata.normalize("NFC", path) != path:

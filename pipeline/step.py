@@ -8,12 +8,14 @@ run it and live in a type that the encoding refuses.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipeline.errors import ConfigError, RecipeError
 from pipeline.sources import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 Input: TypeAlias = "Step | Source | tuple[Step, ...]"
 
@@ -76,7 +78,7 @@ class Step:
 
     __slots__ = ("__weakref__", "body", "config", "inputs", "label", "name", "resources")
 
-    def __init__(  # noqa: PLR0913 - the one constructor that every step function calls
+    def __init__(
         self,
         name: str,
         body: str,
@@ -144,7 +146,10 @@ def _checked_config(name: str, config: object) -> object:
         msg = f"config of step {name!r} is {type(config).__name__}; expected a frozen dataclass"
         raise RecipeError(msg)
     if not type(config).__dataclass_params__.frozen:  # type: ignore[attr-defined]  # typeshed hides it
-        msg = f"config {type(config).__name__} of step {name!r} must be frozen: @dataclass(frozen=True)"
+        msg = (
+            f"config {type(config).__name__} of step {name!r} must be frozen: "
+            "@dataclass(frozen=True)"
+        )
         raise RecipeError(msg)
     return config
 
