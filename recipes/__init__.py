@@ -1,0 +1,1 @@
+"""Recipes: Python functions that return steps. Calling one runs nothing."""
