@@ -1,0 +1,26 @@
+"""What the standard library offers to reach code or files by a computed name.
+
+None of it can be followed statically. `CODE` makes a whole package count, `FILES` makes the data
+files of a package count; both are said in the plan.
+"""
+
+from __future__ import annotations
+
+CODE = frozenset(
+    ["builtins.__import__", "builtins.eval", "builtins.exec", "builtins.globals", "builtins.type.__subclasses__", "importlib.__import__", "importlib.import_module", "importlib.reload", "importlib.machinery", "importlib.metadata.entry_points", "importlib.util.find_spec", "importlib.util.module_from_spec", "importlib.util.spec_from_file_location", "pkgutil.iter_modules", "pkgutil.resolve_name", "pkgutil.walk_packages", "runpy", "sys.modules"]
+)
+FILES = frozenset({"importlib.resources", "pkgutil.get_data"})
+FILE_NAMES = frozenset({"__file__", "__path__", "__spec__", "__loader__"})
+
+
+def matching(dotted: str, table: frozenset[str]) -> str | None:
+    """The entry of the table that a dotted name is, or lies below.
+
+    >>> matching("sys.modules.get", CODE)
+    'sys.modules'
+    """
+    while dotted:
+        if dotted in table:
+            return dotted
+        dotted = dotted.rpartition(".")[0]
+    return None

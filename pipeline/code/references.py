@@ -1,0 +1,312 @@
+"""What one top-level statement refers to outside itself: names, imports, body names, dispatch.
+
+Every reference becomes a `Target`, an absolute chain of attributes, so that whoever follows it
+needs to know nothing about scopes. The walk is iterative: depth is data here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.code.imports import Target, loaded_targets, relative_module
+from pipeline.code.scopes import (
+    COMPREHENSIONS,
+    Bindings,
+    Scope,
+    bindings_of,
+    evaluated_here,
+    parameters,
+    type_parameters,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.code.imports import Place
+    from pipeline.code.simplify import Declared
+
+BODY_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
+_MUTATORS = frozenset(
+    ["add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "register", "remove", "setdefault", "update"]
+)
+_IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})
+
+
+class Load(NamedTuple):
+    """An import that runs when the statement runs; `optional` when a `try` stands around it."""
+
+    target: Target
+    line: int
+    optional: bool
+
+
+class NamedImport(NamedTuple):
+    """A call that may import by a computed name: `by` tells, once it is resolved.
+
+    `text` is the constant beginning of the name, all of it when `exact`.
+    """
+
+    by: Target
+    line: int
+    text: str
+    exact: bool
+
+
+@dataclass
+class References:
+    """Everything that one statement refers to.
+
+    `targets` and `body_names` carry the line of their first use. `lookups` are the objects that
+    `getattr` and its like see with a computed name. `writes_state`: a function in it assigns
+    into, or calls a mutating method of, something global.
+    """
+
+    targets: dict[Target, int] = field(default_factory=dict)
+    loads: list[Load] = field(default_factory=list)
+    body_names: dict[str, int] = field(default_factory=dict)
+    named_imports: list[NamedImport] = field(default_factory=list)
+    lookups: dict[Target, int] = field(default_factory=dict)
+    writes_state: bool = False
+
+
+def references_of(statement: ast.AST, place: Place, declared: Declared) -> References:
+    """Collect the references of a simplified top-level statement of the module at `place`."""
+    walk = _Walk(place, declared)
+    walk.push(statement, None)
+    while walk.work:
+        walk.visit(*walk.work.pop())
+    return walk.found
+
+
+class _Walk:
+    """The state of one walk: a stack of (node, scope) still to visit."""
+
+    def __init__(self, place: Place, declared: Declared) -> None:
+        self.place = place
+        self.declared = declared
+        self.found = References()
+        self.work: list[tuple[ast.AST, Scope | None]] = []
+        self.optional: set[ast.AST] = set()
+
+    def push(self, node: ast.AST, scope: Scope | None) -> None:
+        self.work.append((node, scope))
+
+    def visit(self, node: ast.AST, scope: Scope | None) -> None:
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            handler(self, node, scope)
+            return
+        for child in ast.iter_child_nodes(node):
+            self.work.append((child, scope))
+
+    def targets(self, name: str, names: tuple[str, ...], scope: Scope | None) -> list[Target]:
+        """What the chain `name.names` stands for; nothing if it is an ordinary local."""
+        imported = "global" if scope is None else scope.imported(name)
+        if isinstance(imported, str):
+            return [Target(self.place.module, (name, *names))]
+        return [Target(target.module, target.names + names) for target in imported]
+
+    def refer(self, targets: list[Target], line: int) -> None:
+        for target in targets:
+            self.found.targets.setdefault(target, line)
+
+    def note_write(self, target: ast.expr, scope: Scope | None) -> None:
+        """Note that a function changes something; it counts if that is global."""
+        while isinstance(target, ast.Attribute | ast.Subscript):
+            target = target.value
+        if scope is not None and isinstance(target, ast.Name):
+            self.found.writes_state |= bool(self.targets(target.id, (), scope))
+
+    def new_scope(self, node: ast.AST, names: set[str], block: list[ast.AST]) -> Bindings:
+        bindings = bindings_of(block, self.place)
+        bindings.names |= names | self.declared.get(node, set())
+        return bindings
+
+
+def _visit_name(walk: _Walk, node: ast.Name, scope: Scope | None) -> None:
+    if not isinstance(node.ctx, ast.Load):
+        return
+    walk.refer(walk.targets(node.id, (), scope), node.lineno)
+
+
+def _visit_attribute(walk: _Walk, node: ast.Attribute, scope: Scope | None) -> None:
+    if not isinstance(node.ctx, ast.Load):
+        walk.note_write(node, scope)
+    base, names = _chain(node)
+    if "__subclasses__" in names:
+        walk.refer([Target("builtins", ("type", "__subclasses__"))], node.lineno)
+    if isinstance(base, ast.Name):
+        walk.refer(walk.targets(base.id, names, scope), node.lineno)
+    else:
+        walk.push(base, scope)
+
+
+def _visit_subscript(walk: _Walk, node: ast.Subscript, scope: Scope | None) -> None:
+    if not isinstance(node.ctx, ast.Load):
+        walk.note_write(node, scope)
+    walk.push(node.value, scope)
+    walk.push(node.slice, scope)
+
+
+def _visit_constant(walk: _Walk, node: ast.Constant, scope: Scope | None) -> None:
+    del scope
+    if isinstance(node.value, str) and BODY_NAME.fullmatch(node.value):
+        walk.found.body_names.setdefault(node.value, node.lineno)
+
+
+def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
+    seen: list[ast.expr] = []
+    base, names = _chain(node.func)
+    if isinstance(base, ast.Name) and node.args:
+        last = names[-1] if names else base.id
+        if last in _IMPORTERS:
+            seen = _imported_by_name(walk, node, walk.targets(base.id, names, scope))
+        elif last in _LOOKUPS:
+            seen = _looked_up(walk, node, scope)
+        elif names and last in _MUTATORS:
+            walk.note_write(node.func, scope)
+    for child in ast.iter_child_nodes(node):
+        if child not in seen:
+            walk.push(child, scope)
+
+
+def _imported_by_name(walk: _Walk, node: ast.Call, called: list[Target]) -> list[ast.expr]:
+    text, exact = _constant_start(node.args[0])
+    if text.startswith("."):
+        text = relative_module(text, walk.place)
+    for target in called:
+        walk.found.named_imports.append(NamedImport(target, node.lineno, text, exact))
+    return [node.func]
+
+
+def _looked_up(walk: _Walk, node: ast.Call, scope: Scope | None) -> list[ast.expr]:
+    """`getattr(x, "name")` is `x.name`; any other name is dispatch if `x` is a module."""
+    base, names = _chain(node.args[0])
+    if not isinstance(base, ast.Name):
+        return []
+    text, exact = _constant_start(node.args[1]) if len(node.args) > 1 else ("", False)
+    if exact:
+        walk.refer(walk.targets(base.id, (*names, text), scope), node.lineno)
+        return [node.args[0]]
+    for target in walk.targets(base.id, names, scope):
+        walk.found.lookups.setdefault(target, node.lineno)
+    return []
+
+
+def _visit_import(walk: _Walk, node: ast.Import | ast.ImportFrom, scope: Scope | None) -> None:
+    del scope
+    for target in loaded_targets(node, walk.place):
+        walk.found.loads.append(Load(target, node.lineno, node in walk.optional))
+
+
+def _visit_try(walk: _Walk, node: ast.Try, scope: Scope | None) -> None:
+    for child in node.body:
+        walk.optional.update(
+            n for n in ast.walk(child) if isinstance(n, ast.Import | ast.ImportFrom)
+        )
+    for inner in ast.iter_child_nodes(node):
+        walk.push(inner, scope)
+
+
+def _visit_global(walk: _Walk, node: ast.Global, scope: Scope | None) -> None:
+    del scope
+    walk.found.writes_state = True
+    walk.refer([Target(walk.place.module, (name,)) for name in node.names], node.lineno)
+
+
+def _visit_function(
+    walk: _Walk, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, scope: Scope | None
+) -> None:
+    for child in evaluated_here(node):
+        walk.push(child, scope)
+    block: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
+    names = parameters(node.args) | type_parameters(node)
+    inner = Scope(walk.new_scope(node, names, block), scope)
+    for child in block:
+        walk.push(child, inner)
+    for parameter in getattr(node, "type_params", ()):
+        walk.push(parameter, inner)
+
+
+def _visit_class(walk: _Walk, node: ast.ClassDef, scope: Scope | None) -> None:
+    outer = Scope(Bindings(type_parameters(node)), scope)
+    for child in (*evaluated_here(node), *getattr(node, "type_params", ())):
+        walk.push(child, outer)
+    bound = Bindings()
+    for child in node.body:  # until a statement has run, its names still mean what they did outside
+        before = Bindings(set(bound.names), dict(bound.imports), bound.global_names)
+        walk.push(child, Scope(before, outer, is_class=True))
+        new = bindings_of([child], walk.place)
+        bound.names |= new.names
+        bound.imports |= new.imports
+        bound.global_names |= new.global_names
+
+
+def _visit_comprehension(walk: _Walk, node: ast.AST, scope: Scope | None) -> None:
+    generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]  # all have it
+    names = {
+        name.id
+        for generator in generators
+        for name in ast.walk(generator.target)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }
+    inner = Scope(Bindings(names), scope)
+    walk.push(generators[0].iter, scope)
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.comprehension):
+            walk.push(child, inner)
+    for generator in generators:
+        parts = [generator.target, *generator.ifs]
+        for part in parts if generator is generators[0] else [*parts, generator.iter]:
+            walk.push(part, inner)
+
+
+def _visit_joined(walk: _Walk, node: ast.JoinedStr, scope: Scope | None) -> None:
+    for child in node.values:
+        if not isinstance(child, ast.Constant):  # a piece of text is no body name
+            walk.push(child, scope)
+
+
+def _chain(node: ast.expr) -> tuple[ast.expr, tuple[str, ...]]:
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return node, tuple(reversed(names))
+
+
+def _constant_start(node: ast.expr) -> tuple[str, bool]:
+    """The constant text that the expression begins with, and whether that is all of it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value, True
+    if isinstance(node, ast.JoinedStr) and node.values:
+        return _constant_start(node.values[0])[0], False
+    while isinstance(node, ast.BinOp):
+        node = node.left
+        if isinstance(node, ast.Constant):
+            return _constant_start(node)[0], False
+    return "", False
+
+
+_HANDLERS: dict[type[ast.AST], Callable[..., None]] = {
+    ast.Name: _visit_name,
+    ast.Attribute: _visit_attribute,
+    ast.Subscript: _visit_subscript,
+    ast.Constant: _visit_constant,
+    ast.Call: _visit_call,
+    ast.JoinedStr: _visit_joined,
+    ast.Import: _visit_import,
+    ast.ImportFrom: _visit_import,
+    ast.Global: _visit_global,
+    ast.Try: _visit_try,
+    ast.TryStar: _visit_try,
+    ast.FunctionDef: _visit_function,
+    ast.AsyncFunctionDef: _visit_function,
+    ast.Lambda: _visit_function,
+    ast.ClassDef: _visit_class,
+    **dict.fromkeys(COMPREHENSIONS, _visit_comprehension),
+}
