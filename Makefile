@@ -13,8 +13,16 @@ PACKAGES := pipeline steps model kernels recipes
 RUNTIME := steps/data/runtime_distributions.txt
 FAST := not ray and not slow and not emulator and not browser
 
-# `name==version` lines: public versions (2.13.0, not 2.13.0+cpu), without what venv itself brings.
-FREEZE := freeze --all --exclude pip --exclude seaglass | sed -e 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f
+# From pip's report of what the core dependencies pull in, to names; without this project, what venv
+# itself brings, and what only some builds of torch pull in.
+define NAMES_OF_CORE
+import json, re, sys
+report = json.load(open(sys.argv[1]))
+names = {re.sub("[-_.]+", "-", i["metadata"]["name"]).lower() for i in report["install"]}
+names -= {"pip", "seaglass", "setuptools", "triton"}
+print(*sorted(n for n in names if not n.startswith(("nvidia-", "cuda-"))), sep="\n")
+endef
+export NAMES_OF_CORE
 
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 export PYTHON
@@ -43,14 +51,15 @@ format: $(DEV)  ## format, and fix what ruff can fix
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-lock:  ## resolve everything anew into constraints.txt and the list of runtime distributions
+lock:  ## resolve everything anew into constraints.txt and the runtime distributions
 	rm -rf $(LOCK_VENV)
-	.ci/venv $(LOCK_VENV)
-	$(LOCK_PIP) install --quiet .
-	$(LOCK_PIP) freeze --exclude pip --exclude setuptools --exclude seaglass \
-	    | sed -e 's/==.*//' | tr 'A-Z_.' 'a-z--' | LC_ALL=C sort > $(RUNTIME)
+	.ci/venv $(LOCK_VENV)  # public versions (2.13.0, not 2.13.0+cpu), so that any machine can use it
 	$(LOCK_PIP) install --quiet '.[dev,s3]'
-	$(LOCK_PIP) $(FREEZE) > constraints.txt
+	$(LOCK_PIP) freeze --all --exclude pip --exclude seaglass \
+	    | sed -e 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f > constraints.txt
+	$(LOCK_PIP) install --quiet --dry-run --ignore-installed --constraint constraints.txt \
+	    --report $(LOCK_VENV)/core.json .
+	$(LOCK_VENV)/bin/python -c "$$NAMES_OF_CORE" $(LOCK_VENV)/core.json > $(RUNTIME)
 	rm -rf $(LOCK_VENV) build seaglass.egg-info
 
 clean:  ## remove builds and the tools' caches; keep .venv and the store
