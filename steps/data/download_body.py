@@ -1,0 +1,169 @@
+"""The body of download: shards of the manifest, each fetched, verified, parsed and accounted for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pipeline.errors import SourceError
+from steps.data.document_files import DocumentWriter, write_table
+from steps.data.fetch import fetched
+from steps.data.ledger import Ledger, merged
+from steps.data.normal_form import document_id, normal_form
+from steps.data.record import Fault
+from steps.data.records import read
+from steps.data.summary import megabytes, removal_rows
+from steps.formats import DOWNLOADED_FILES, QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.body import Inputs, Output
+    from pipeline.sources import SourceFile
+    from steps.data.download import DownloadConfig
+    from steps.data.record import Record
+
+_EMPTY = "empty"
+_NORMAL_FORM = "normal form"
+
+
+def run(config: DownloadConfig, inputs: Inputs, output: Output) -> None:
+    """Fetch all shards, check that nothing is short, and write the account."""
+    files = inputs.source("source").manifest.files
+    shards = _shards(files, config.shard_bytes)
+    results = output.map_shards(fetch_shard, shards)
+    ledger = merged(result["ledger"] for result in results)
+    _refuse_short(ledger, files)
+    ledger.write(output, step="download")
+    output.write_json("summary.json", _summary(ledger, results))
+
+
+def fetch_shard(
+    config: DownloadConfig, shard: tuple[int, int, int], inputs: Inputs, output: Output
+) -> dict[str, Any]:
+    """Fetch files `first` to `stop` of the manifest into shard `number`."""
+    number, first, stop = shard
+    source = inputs.source("source")
+    reader = _ShardReader(output, f"{number:05d}", source.manifest.options, config.shard_bytes)
+    files = source.manifest.files[first:stop]
+    arrived = []
+    for done, file in enumerate(files, start=1):
+        with fetched(source, file, output.scratch) as found:
+            before = reader.ledger.left.get("documents", 0)
+            reader.take(file, found.stream)
+            documents = reader.ledger.left.get("documents", 0) - before
+        arrived.append((file.name, file.size_bytes, file.checksum, found.sha256, documents))
+        output.progress(done=done, total=len(files), unit="files")
+    write_table(output, f"files-{number:05d}.parquet", _table(arrived, DOWNLOADED_FILES))
+    return reader.close()
+
+
+def _shards(files: Sequence[SourceFile], shard_bytes: int) -> list[tuple[int, int, int]]:
+    """Neighbouring files up to `shard_bytes` together; what a shard holds depends on nothing else."""
+    bounds = [0]
+    size = 0
+    for index, file in enumerate(files):
+        if index > bounds[-1] and size + file.size_bytes > shard_bytes:
+            bounds.append(index)
+            size = 0
+        size += file.size_bytes
+    stops = [*bounds[1:], len(files)]
+    return [(n, first, stop) for n, (first, stop) in enumerate(zip(bounds, stops, strict=True))]
+
+
+class _ShardReader:
+    """Turns the records and faults of one shard into its documents, quarantine and ledger."""
+
+    def __init__(
+        self, output: Output, prefix: str, options: Any, file_bytes: int
+    ) -> None:
+        self.ledger = Ledger()
+        self._output = output
+        self._prefix = prefix
+        self._options = options
+        self._documents = DocumentWriter(output, prefix, file_bytes=file_bytes)
+        self._quarantine: list[tuple[Any, ...]] = []
+        self._sources: dict[str, list[int]] = {}
+
+    def take(self, file: SourceFile, stream: Any) -> None:
+        """Read one file to its end."""
+        self.ledger.enter(files=1)
+        for found in read(file.name, stream, self._options):
+            if isinstance(found, Fault):
+                self._fault(file, found)
+            else:
+                self._document(found)
+        self.ledger.leave(files=1)
+
+    def close(self) -> dict[str, Any]:
+        """Write the last files and return what the coordinator adds up."""
+        self._documents.close()
+        table = _table(self._quarantine, QUARANTINE)
+        write_table(self._output, f"quarantine-{self._prefix}.parquet", table)
+        faults = {"dropped": 0, "repaired": 0}
+        for row in self._quarantine:
+            faults[row[4]] += 1
+        return {"ledger": self.ledger.as_json(), "faults": faults, "sources": self._sources}
+
+    def _fault(self, file: SourceFile, fault: Fault) -> None:
+        row = (file.name, fault.offset, fault.size_bytes, fault.reason, fault.outcome, fault.excerpt)
+        self._quarantine.append(row)
+        if fault.documents:
+            self.ledger.enter(documents=fault.documents, bytes=fault.size_bytes)
+            reason = fault.reason.partition(":")[0]
+            self.ledger.remove(reason, documents=fault.documents, bytes=fault.size_bytes)
+
+    def _document(self, record: Record) -> None:
+        before = len(record.text.encode("utf-8", "surrogatepass"))
+        self.ledger.enter(documents=1, bytes=before)
+        text = normal_form(record.text)
+        if not text.strip():
+            self.ledger.remove(_EMPTY, documents=1, bytes=before)
+            return
+        size = len(text.encode())
+        self.ledger.remove(_NORMAL_FORM, bytes=before - size)
+        self.ledger.leave(documents=1, bytes=size)
+        self._documents.add((document_id(text), text, *record[1:]), size)
+        count = self._sources.setdefault(record.source, [0, 0])
+        count[0] += 1
+        count[1] += size
+
+
+def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _refuse_short(ledger: Ledger, files: Sequence[SourceFile]) -> None:
+    arrived = ledger.left.get("files", 0)
+    if arrived != len(files):
+        msg = f"{arrived} of {len(files)} files of the source arrived; nothing is published. Run again"
+        raise SourceError(msg)
+    documents = ledger.entered.get("documents", 0)
+    for reason, counts in ledger.removed.items():
+        if reason.startswith("no field") and counts["documents"] == documents:
+            msg = f"all {documents} records have {reason}; say text_field= on the source"
+            raise SourceError(msg)
+
+
+def _summary(ledger: Ledger, results: list[dict[str, Any]]) -> dict[str, Any]:
+    sources: dict[str, list[int]] = {}
+    for result in results:
+        for name, (documents, size) in result["sources"].items():
+            total = sources.setdefault(name, [0, 0])
+            total[0] += documents
+            total[1] += size
+    largest = sorted(sources.items(), key=lambda item: (-item[1][1], item[0]))
+    facts = {
+        "files": ledger.left.get("files", 0),
+        "documents": ledger.left.get("documents", 0),
+        "text": megabytes(ledger.left.get("bytes", 0)),
+        "quarantined places": sum(result["faults"]["dropped"] for result in results),
+        "repaired places": sum(result["faults"]["repaired"] for result in results),
+    }
+    rows = [[name, documents, megabytes(size)] for name, (documents, size) in largest[:8]]
+    title = "Largest sources" if len(largest) > len(rows) else "Sources"
+    tables = [{"title": title, "columns": ["source", "documents", "text"], "rows": rows}]
+    return {"title": "Downloaded documents", "facts": facts, "tables": tables + removal_rows(ledger)}

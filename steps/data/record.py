@@ -1,0 +1,87 @@
+"""What a reader finds in a file: records, and faults with their place."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from steps.data.normal_form import without_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EXCERPT_BYTES = 200
+
+
+class Record(NamedTuple):
+    """A text as it came, where it came from, and the rest of its fields as a JSON object."""
+
+    text: str
+    source: str
+    source_id: str
+    url: str | None = None
+    metadata: str = "{}"
+
+
+class Fault(NamedTuple):
+    """A place that could not be read as it is.
+
+    `offset` counts bytes of the decompressed file, or rows of a columnar one. `outcome` is dropped
+    or repaired, `documents` how many are known to be lost with it.
+    """
+
+    offset: int
+    size_bytes: int
+    reason: str
+    outcome: str
+    excerpt: bytes
+    documents: int = 0
+
+
+Found: TypeAlias = Record | Fault
+
+
+def dropped(offset: int, data: bytes, reason: str, *, documents: int = 1) -> Fault:
+    """A fault that costs what it covers."""
+    return Fault(offset, len(data), reason, "dropped", data[:_EXCERPT_BYTES], documents)
+
+
+def decoded(data: bytes, offset: int) -> tuple[str, list[Fault]]:
+    r"""The bytes as text; where they are not UTF-8, U+FFFD stands for them and a fault says so.
+
+    >>> decoded(b"caf\xe9 au lait", 100)[0]
+    'caf\ufffd au lait'
+    """
+    try:
+        return data.decode(), []
+    except UnicodeDecodeError as error:
+        text = data.decode(errors="replace")
+        count = text.count("\ufffd") - data.count("\ufffd".encode())
+        around = data[max(0, error.start - 20) : error.start + 20]
+        reason = f"not UTF-8 in {count} places; U+FFFD stands there"
+        return text, [Fault(offset + error.start, count, reason, "repaired", around)]
+
+
+def record_of(fields: Mapping[str, Any], text_field: str, source: str, source_id: str) -> Record:
+    """A record from named fields.
+
+    Raises:
+        ValueError: the text is missing or is not a string; the message is the reason.
+
+    """
+    if text_field not in fields:
+        msg = f"no field {text_field!r}"
+        raise ValueError(msg)
+    text, url = fields[text_field], fields.get("url")
+    if not isinstance(text, str):
+        kind = "null" if text is None else type(text).__name__
+        msg = f"field {text_field!r} is {kind}, not a string"
+        raise ValueError(msg)
+    rest = {key: fields[key] for key in fields if key not in (text_field, "url")}
+    return Record(
+        text,
+        source,
+        source_id,
+        without_surrogates(url) if isinstance(url, str) else None,
+        without_surrogates(json.dumps(rest, sort_keys=True, ensure_ascii=False, default=str)),
+    )

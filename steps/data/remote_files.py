@@ -1,0 +1,103 @@
+"""Resolves `RemoteFiles`: URLs to a manifest, each file pinned by what its server vouches for."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import fsspec
+
+from pipeline.errors import SourceError
+from pipeline.sources import SourceFile, SourceManifest
+from steps.data.file_formats import format_of, options
+from steps.data.sources import RemoteFiles, as_tuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.sources import FileDigests
+
+_PROTOCOLS = ("http", "https", "gs", "gcs", "s3", "memory")
+
+
+def resolve(source: RemoteFiles, digests: FileDigests) -> SourceManifest:
+    """All files behind the URLs, sorted by logical name.
+
+    Raises:
+        SourceError: a URL cannot be listed, matches nothing, or cannot be pinned.
+
+    """
+    del digests  # the server vouches for the bytes; they are not read at plan time
+    files: dict[str, SourceFile] = {}
+    for url in as_tuple(source.urls):
+        for location, info in _listed(url):
+            file = _described(location, info, source)
+            if files.setdefault(file.name, file).location != location:
+                msg = f"{files[file.name].location} and {location} are both named {file.name!r}"
+                raise SourceError(msg)
+    return SourceManifest(
+        files=tuple(files[name] for name in sorted(files)),
+        options=options(name=source.name, text_field=source.text_field, stated=source.format),
+        provenance={"urls": " ".join(as_tuple(source.urls))},
+        pinned=not source.unpinned,
+    )
+
+
+def pin(info: Mapping[str, Any]) -> str:
+    """The best proof of identity that a listing gives, or `unpinned:`.
+
+    >>> pin({"ETag": '"5d41402abc4b2a76b9719d911017c592"', "size": 5})
+    'etag:5d41402abc4b2a76b9719d911017c592'
+    """
+    if info.get("crc32c"):
+        return f"crc32c:{base64.b64decode(info['crc32c']).hex()}"
+    if info.get("md5Hash"):
+        return f"md5:{base64.b64decode(info['md5Hash']).hex()}"
+    tag = str(info.get("ETag") or info.get("etag") or "")
+    if tag.startswith("W/"):  # weak: equal tags may stand for different bytes
+        return "unpinned:"
+    return f"etag:{tag.strip(chr(34))}" if tag else "unpinned:"
+
+
+def _listed(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    protocol = url.partition("://")[0] if "://" in url else ""
+    if protocol not in _PROTOCOLS:
+        msg = f"url {url!r} must start with http://, https://, gs:// or s3://; for files here use LocalFiles"
+        raise SourceError(msg)
+    if protocol.startswith("http"):
+        yield url, _info(url)
+        return
+    filesystem, path = fsspec.core.url_to_fs(url)
+    found = filesystem.glob(path, detail=True)
+    matched = {p: info for p, info in found.items() if info.get("type") == "file"}
+    if not matched:
+        msg = f"no object matches {url!r}; check the bucket, the pattern and your credentials"
+        raise SourceError(msg)
+    for path, info in sorted(matched.items()):
+        yield filesystem.unstrip_protocol(path), info
+
+
+def _info(url: str) -> Mapping[str, Any]:
+    filesystem, path = fsspec.core.url_to_fs(url)
+    try:
+        found: Mapping[str, Any] = filesystem.info(path)
+    except (OSError, ValueError) as error:
+        msg = f"url {url!r} cannot be read: {error or type(error).__name__}"
+        raise SourceError(msg) from error
+    return found
+
+
+def _described(location: str, info: Mapping[str, Any], source: RemoteFiles) -> SourceFile:
+    name = location.partition("://")[2].partition("?")[0].partition("#")[0]
+    format_of(name, source.format)
+    checksum, size = pin(info), info.get("size")
+    if size is None:
+        msg = f"the server of {location} does not say how long it is, so a short read would pass unseen"
+        raise SourceError(f"{msg}; fetch it yourself and use LocalFiles")
+    if checksum.startswith("unpinned") and not source.unpinned:
+        msg = (
+            f"nothing pins {location}: its server sends neither a checksum nor a strong entity tag, so "
+            "a changed file would pass unseen. Mirror it to a bucket, or say unpinned=True"
+        )
+        raise SourceError(msg)
+    return SourceFile(name=name, size_bytes=int(size), checksum=checksum, location=location)
