@@ -6,6 +6,8 @@ a contract with every published artifact: a change means a new column or a new n
 
 from __future__ import annotations
 
+from typing import Any, TypedDict
+
 import pyarrow as pa
 
 # ------------------------------------------------------------------------------------- documents
@@ -63,3 +65,74 @@ DOWNLOADED_FILES = pa.schema(
         pa.field("documents", pa.int64(), nullable=False),
     ]
 )
+
+# ---------------------------------------------------------------------------------------- tokens
+
+TOKENIZER_FILE = "tokenizer.json"
+"""A Hugging Face tokenizer, as `tokenizers` and `transformers` load it."""
+
+TOKEN_FILES = "tokens-*.arrow"  # noqa: S105 - no secret
+"""Shards of a token store: Arrow IPC streams, memory-mapped, one per shard of documents."""
+
+TOKEN_STORE_FILE = "tokens.json"  # noqa: S105 - no secret
+"""What all shards share (`TokenStoreFacts`) and how they follow each other."""
+
+
+class TokenStoreFacts(TypedDict):
+    """The content of `tokens.json`."""
+
+    vocab_size: int  # every id is smaller
+    eos_id: int  # the last token of every document
+    documents: int
+    tokens: int  # with one end of document each
+    text_bytes: int  # of all texts as UTF-8
+    sorted: bool  # the documents of all shards, in this order, ascend by doc_id
+    shards: list[dict[str, Any]]  # path, documents, tokens
+    engine: dict[str, Any]  # name, checked_texts, and why it is not the fast one
+
+
+def token_schema(vocab_size: int) -> pa.Schema:
+    """The schema of a token shard: 16-bit ids where they are wide enough."""
+    dtype = pa.uint16() if vocab_size <= 2**16 else pa.uint32()
+    return pa.schema(
+        [
+            pa.field("doc_id", pa.string(), nullable=False),
+            pa.field("tokens", pa.large_list(pa.field("item", dtype)), nullable=False),
+            pa.field("text_bytes", pa.int64(), nullable=False),  # of the text as UTF-8
+        ]
+    )
+
+
+# ----------------------------------------------------------------------------------------- packs
+
+PLAN_FILES = "plan-*.parquet"
+"""One file per group of documents; rows are numbered from 0 in each."""
+
+PLAN_FILE = "plan.json"
+"""What all groups share (`PlanFacts`) and how their rows follow each other."""
+
+PIECES = pa.schema(
+    [
+        pa.field("row", pa.int32(), nullable=False),  # ascending
+        pa.field("position", pa.int32(), nullable=False),  # of the piece in its row: 0, 1, 2 ...
+        pa.field("document", pa.int64(), nullable=False),  # rank of its doc_id in the token store
+        pa.field("start", pa.int64(), nullable=False),  # tokens into the document
+        pa.field("length", pa.int32(), nullable=False),  # tokens
+    ]
+)
+
+
+class PlanFacts(TypedDict):
+    """The content of `plan.json`."""
+
+    sequence_length: int
+    seed: int
+    cut: str  # "long" or "any"
+    documents: int
+    tokens: int
+    doc_ids_sha256: str  # of the sorted doc_ids: a plan fits one set of documents only
+    rows: int
+    pieces: int
+    long_documents: int  # longer than a row
+    cut_documents: int  # in more than one piece
+    files: list[dict[str, Any]]  # path, rows, pieces

@@ -1,0 +1,1 @@
+"""Training: from a pack plan and a token store to a checkpoint."""
