@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from steps.formats import DOCUMENTS
+from steps.formats import DOCUMENT_FILES, DOCUMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pipeline.body import Output
+    from pipeline.body import Artifact, Output
 
 ROW_GROUP_BYTES = 4 << 20
 SORT_ORDER = [(name, "ascending") for name in ("doc_id", "source", "source_id", "url", "metadata")]
@@ -39,6 +39,15 @@ def write_table(output: Output, path: str, table: pa.Table, *, text_bytes: int =
             use_dictionary=[name for name in ("source", "file", "rule") if name in table.schema.names],
             write_statistics=["doc_id"] if "doc_id" in table.schema.names else False,
         )
+
+
+def document_shards(artifacts: Sequence[Artifact]) -> list[tuple[int, str]]:
+    """Every file of documents as (number of its artifact, path): the shards of a step."""
+    return [
+        (index, path)
+        for index, artifact in enumerate(artifacts)
+        for path in artifact.paths(DOCUMENT_FILES)
+    ]
 
 
 class DocumentWriter:
@@ -109,6 +118,11 @@ def text_buffers(column: pa.ChunkedArray) -> tuple[Any, Any]:
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
     return _bytes_and_offsets(array)
+
+
+def text_bytes(documents: pa.Table) -> int:
+    """The UTF-8 bytes of all texts together."""
+    return int(pc.sum(pc.binary_length(documents["text"])).as_py() or 0)
 
 
 def ids_as_words(ids: Sequence[str]) -> Any:
