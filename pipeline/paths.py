@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _RESERVED = {"con", "prn", "aux", "nul"} | {f"{d}{n}" for d in ("com", "lpt") for n in range(1, 10)}
 _MAX_PART_BYTES = 200
@@ -40,3 +45,12 @@ def _problem(path: str) -> str | None:
         if part.endswith((" ", ".")):
             return f"has the part {part!r}, which ends in a dot or space"
     return None
+
+
+def matching(paths: Iterable[str], pattern: str) -> list[str]:
+    """Sorted paths that match a shell pattern; `*` also crosses `/`.
+
+    >>> matching(["b/x.json", "a.json", "a.txt"], "*.json")
+    ['a.json', 'b/x.json']
+    """
+    return sorted(path for path in paths if fnmatchcase(path, pattern))

@@ -281,7 +281,7 @@ class _Follower:
     def reach_missing(
         self, found: Missing, target: Target, module: ModuleSource, line: int
     ) -> None:
-        """A name that its module does not define: a builtin, a special name, or made at run time."""
+        """A name that its module does not define: a builtin, a special name, or a late one."""
         name = found.name
         if name in FILE_NAMES:
             self.count_files(module, line, name)
@@ -289,7 +289,7 @@ class _Follower:
             self.reach_lookup(Target(found.module), module, line)
         elif name.startswith("__") and f"builtins.{name}" not in CODE:
             return
-        elif target == Target(module.name, (name, *target.names[1:])):  # a global of its own
+        elif found.module == target.module == module.name:  # a builtin, or a global made late
             if f"builtins.{name}" in CODE:
                 self.fall_back(module, line, name)
         else:

@@ -7,7 +7,13 @@ files of a package count; both are said in the plan.
 from __future__ import annotations
 
 CODE = frozenset(
-    ["builtins.__import__", "builtins.eval", "builtins.exec", "builtins.globals", "builtins.type.__subclasses__", "importlib.__import__", "importlib.import_module", "importlib.reload", "importlib.machinery", "importlib.metadata.entry_points", "importlib.util.find_spec", "importlib.util.module_from_spec", "importlib.util.spec_from_file_location", "pkgutil.iter_modules", "pkgutil.resolve_name", "pkgutil.walk_packages", "runpy", "sys.modules"]
+    """
+    builtins.__import__ builtins.eval builtins.exec builtins.globals builtins.type.__subclasses__
+    importlib.__import__ importlib.import_module importlib.reload
+    importlib.machinery importlib.metadata.entry_points importlib.util.find_spec
+    importlib.util.module_from_spec importlib.util.spec_from_file_location
+    pkgutil.iter_modules pkgutil.resolve_name pkgutil.walk_packages runpy sys.modules
+    """.split()  # noqa: SIM905 - a list would take a line for each
 )
 FILES = frozenset({"importlib.resources", "pkgutil.get_data"})
 FILE_NAMES = frozenset({"__file__", "__path__", "__spec__", "__loader__"})

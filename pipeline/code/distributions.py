@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 # Gone from newer Pythons, yet no distribution's: the answer must not depend on the version.
 _FORMER_STDLIB = frozenset(
-    ["asynchat", "asyncore", "distutils", "imp", "smtpd", "aifc", "audioop", "cgi", "cgitb", "chunk", "crypt", "imghdr", "lib2to3", "mailcap", "msilib", "nis", "nntplib", "ossaudiodev", "pipes", "sndhdr", "spwd", "sunau", "telnetlib", "uu", "xdrlib"]
+    """asynchat asyncore distutils imp smtpd aifc audioop cgi cgitb chunk crypt imghdr lib2to3
+    mailcap msilib nis nntplib ossaudiodev pipes sndhdr spwd sunau telnetlib uu
+    xdrlib""".split()  # noqa: SIM905 - a list would take a line for each
 )
 _STDLIB = sys.stdlib_module_names | _FORMER_STDLIB
 _PIN = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*==\s*([^\s;#\\,]+)")
@@ -33,8 +35,8 @@ def is_stdlib(dotted: str) -> bool:
 def read_lock(text: str) -> dict[str, str]:
     """Versions by normalised name from `name==version` lines; other lines are passed over.
 
-    >>> read_lock("torch==2.13.0+cpu ; sys_platform == 'linux'\\n-r other.txt\\nPyYAML == 6.0")
-    {'torch': '2.13.0+cpu', 'pyyaml': '6.0'}
+    >>> read_lock("torch==2.13.0+cpu ; sys_platform == 'linux'")
+    {'torch': '2.13.0+cpu'}
     """
     pins = (_PIN.match(line) for line in text.splitlines())
     return {normalised(pin[1]): pin[2] for pin in pins if pin}

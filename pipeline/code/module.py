@@ -53,8 +53,8 @@ class Statement:
     @property
     def text(self) -> str:
         """The source as written, decorators included."""
-        lines = self.module.source.split("\n")
-        return "\n".join(lines[self.first_line - 1 : self.node.end_lineno]) + "\n"
+        lines = self.module.lines[self.first_line - 1 : self.node.end_lineno]
+        return "\n".join(lines) + "\n"
 
 
 @dataclass(eq=False)
@@ -78,8 +78,10 @@ class ModuleSource:
     has_all: bool = False
 
     def __post_init__(self) -> None:
-        self.source = _decoded(self.data, self.path)
-        for statement in _live(_parsed(self.source, self.path).body):
+        source = _decoded(self.data, self.path)
+        self.lines = source.split("\n")
+        self._has_walrus = ":=" in source
+        for statement in _live(_parsed(source, self.path).body):
             self._add(statement)
 
     @property
@@ -140,7 +142,7 @@ class ModuleSource:
         decorators = getattr(node, "decorator_list", [])
         first_line = min([node.lineno, *(decorator.lineno for decorator in decorators)])
         statement = Statement(self, node, first_line)
-        if ":=" in self.source and not isinstance(node, _DEFINITIONS):
+        if self._has_walrus and not isinstance(node, _DEFINITIONS):
             names |= bindings_of([node], self.place).names
         for name in names:
             self.symbols.setdefault(name, []).append(statement)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 BODY_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
 _MUTATORS = frozenset(
-    ["add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "register", "remove", "setdefault", "update"]
+    """add append appendleft clear discard extend insert pop popitem register remove setdefault
+    update""".split()  # noqa: SIM905 - a list would take a line for each
 )
 _IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})
 

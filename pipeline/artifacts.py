@@ -1,0 +1,94 @@
+"""Finds an artifact by what people type: a name, `name@label`, or a unique digest prefix."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import UsageError
+from pipeline.opened import StoredArtifact
+from pipeline.store import layout
+
+if TYPE_CHECKING:
+    from pipeline.digests import RememberedDigests
+    from pipeline.store.objects import Record
+    from pipeline.store.store import Store
+
+MIN_PREFIX = 4
+_HEX = re.compile(r"[0-9a-f]{4,64}")
+
+
+def find_record(store: Store, text: str) -> Record:
+    """The record that `text` means.
+
+    Raises:
+        UsageError: nothing, or more than one thing, is meant.
+
+    """
+    name, _, label = text.partition("@")
+    entry = _entry(store, name, label)
+    if entry is not None:
+        return _existing(store, entry["action_key"], text)
+    if not label and _HEX.fullmatch(text):
+        keys = _keys_of_prefix(store, text)
+        if len(keys) == 1:
+            return _existing(store, keys.pop(), text)
+        if keys:
+            msg = f"digest prefix {text} means {len(keys)} artifacts; type more of it"
+            raise UsageError(msg)
+    raise UsageError(_unknown(store, text))
+
+
+def artifact_of(store: Store, record: Record, digests: RememberedDigests) -> StoredArtifact:
+    """The files behind a record."""
+    return StoredArtifact(store, record.content_digest, record.title, digests)
+
+
+def summary_of(store: Store, record: Record, digests: RememberedDigests) -> dict[str, Any] | None:
+    """The `summary.json` that a body wrote for people, if it did."""
+    artifact = artifact_of(store, record, digests)
+    if "summary.json" not in artifact.paths("summary.json"):
+        return None
+    found = artifact.read_json("summary.json")
+    return found if isinstance(found, dict) else None
+
+
+def _entry(store: Store, name: str, label: str) -> dict[str, Any] | None:
+    if not name:
+        return None
+    if label in ("", "latest"):
+        return store.ref(name)
+    if not label.isdigit():
+        msg = f"label {label!r} of {name}@{label} must be 'latest' or a number; see: seaglass ls"
+        raise UsageError(msg)
+    return store.read(layout.ref(name, int(label)))
+
+
+def _existing(store: Store, action_key: str, text: str) -> Record:
+    record = store.record(action_key)
+    if record is None:
+        msg = f"{text} points at action {action_key[:12]}, which has no record in {store.url}"
+        raise UsageError(msg)
+    return record
+
+
+def _keys_of_prefix(store: Store, prefix: str) -> set[str]:
+    """Action keys whose own digest, or whose content digest, starts with the prefix."""
+    shard = prefix[:2]
+    actions = (
+        k.rsplit("/", 1)[1].removesuffix(".json") for k in store.adapter.list(f"v1/actions/{shard}")
+    )
+    found = {key for key in actions if key.startswith(prefix)}
+    for key in store.adapter.list(f"v1/producers/{shard}"):
+        _, content, producer = key.rsplit("/", 2)
+        if content.startswith(prefix) and store.record(producer) is not None:
+            found.add(producer)
+    return found
+
+
+def _unknown(store: Store, text: str) -> str:
+    names = [row["name"] for row in store.all_refs() if not row["name"].startswith("run/")]
+    near = difflib.get_close_matches(text, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "see: seaglass ls"
+    return f"no artifact {text!r} in {store.url}; {hint}"

@@ -1,0 +1,308 @@
+"""One try of one step, in the process that does the work: claim, open, run the body, publish.
+
+The executor decides where this runs; nothing here knows Ray. Everything an attempt needs arrives
+in a `StepTask`, and everything it leaves behind lies in the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import shutil
+import sys
+import tempfile
+import traceback
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pipeline.diary import DiaryWriter
+from pipeline.digests import RememberedDigests
+from pipeline.errors import CancelledError, CodeError, SeaglassError, StoreError
+from pipeline.logs import LogCapture
+from pipeline.opened import Pulse, StoredArtifact, StoredInputs, StoredOutput, part_key, save_part
+from pipeline.process import this_process
+from pipeline.provenance import Stopwatch, machine
+from pipeline.store import layout
+from pipeline.store.claims import Claim, Heartbeat, Held, Observer, acquire
+from pipeline.store.files import AttemptFiles
+from pipeline.store.objects import End, InputRecord, Part, Record, SourceRecord
+from pipeline.store.publish import close, publish
+from pipeline.store.store import Store, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.sources import SourceManifest
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTask:
+    """Everything that a worker needs to try a step."""
+
+    store_url: str
+    run_id: str
+    action_key: str
+    recipe_digest: str
+    name: str
+    title: str
+    body: str
+    config: object
+    config_shown: Any
+    code_digest: str
+    modules: dict[str, str]
+    inputs: tuple[InputRecord, ...]
+    sources: dict[str, SourceManifest]
+    source_records: tuple[SourceRecord, ...]
+    cpus: float
+    gpus: float = 0
+    memory_bytes: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    forced: bool = False
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a try ended.
+
+    `published`: `record` counts and `own` is what this attempt made (they differ when another
+    attempt was first). `adopted`: the record was there already. `busy`: `held` says who works on
+    it. `failed` and `cancelled`: nothing was published; `failure` is the class.
+    """
+
+    state: str
+    record: Record | None = None
+    own: Record | None = None
+    held: Held | None = None
+    failure: str | None = None
+    message: str = ""
+    log: tuple[str, ...] = ()
+
+
+class MakeShards(Protocol):
+    """Builds the shard runner of an executor for one attempt."""
+
+    def __call__(self, context: Attempt) -> Any:
+        """A `pipeline.opened.Shards`."""
+        ...
+
+
+@dataclass(kw_only=True)
+class Attempt:
+    """The parts that one attempt works with."""
+
+    task: StepTask
+    store: Store
+    attempt: str
+    inputs: StoredInputs
+    output: StoredOutput
+
+    def run_shard(self, function: Callable[..., Any], shard: Any) -> Part:
+        """Run one shard here, or take over its part from an earlier attempt."""
+        key = part_key(self.output.namespace, "shard", shard)
+        done = self.store.part(self.task.action_key, key)
+        if done is not None:
+            return done
+        files = AttemptFiles(self.store, self.attempt, folder=f"shards/{key[:16]}")
+        with tempfile.TemporaryDirectory(prefix="seaglass-") as scratch:
+            output = shard_output(self.output, files, Path(scratch))
+            result = function(self.task.config, shard, self.inputs, output)
+        return save_part(output, "shard", repr(shard)[:200], files, result, key)
+
+
+def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> StoredOutput:
+    """The output writer of one shard."""
+    return StoredOutput(
+        store=parent.store,
+        action_key=parent.action_key,
+        attempt=parent.attempt,
+        namespace=parent.namespace,
+        cpus=1,
+        scratch=scratch,
+        digests=parent.digests,
+        files=files,
+        pulse=Pulse(should_stop=parent.pulse.should_stop),
+        diary=parent.diary,
+    )
+
+
+def run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outcome:
+    """Try a step once. Never raises for what goes wrong inside it; a `KeyboardInterrupt` passes."""
+    store = open_store(task.store_url)
+    attempt = layout.new_id()
+    claim = acquire(Observer(store), store, task.action_key, this_process(attempt, task.run_id))
+    if isinstance(claim, Held):
+        return Outcome(state="busy", held=claim)
+    if not task.forced and (record := store.record(task.action_key)) is not None:
+        close(store, task.action_key, End(state="adopted", attempt=attempt))
+        return Outcome(state="adopted", record=record)
+    with DiaryWriter(store, task.run_id, f"{task.title}.{attempt}") as diary:
+        diary.event(
+            "attempt_started", action_key=task.action_key, attempt=attempt, title=task.title
+        )
+        log = LogCapture(diary.event, echo=echo)
+        with log:
+            outcome = _guarded(task, claim, make_shards, diary, log)
+        diary.event("attempt_ended", attempt=attempt, state=outcome.state, failure=outcome.failure)
+        return outcome
+
+
+def _guarded(
+    task: StepTask, claim: Claim, make_shards: MakeShards, diary: DiaryWriter, log: LogCapture
+) -> Outcome:
+    store, attempt = open_store(task.store_url), claim.owner.attempt
+    try:
+        return _work(store, task, claim, make_shards, diary)
+    except KeyboardInterrupt:
+        close(store, task.action_key, End(state="cancelled", attempt=attempt, log=tuple(log.tail)))
+        raise
+    except Exception as error:  # noqa: BLE001 - a body may raise anything; it ends this attempt only
+        failure, message = classify(error), describe(error)
+        if not isinstance(error, SeaglassError):
+            traceback.print_exc()
+        end = End(
+            state="failed",
+            attempt=attempt,
+            failure=failure,
+            message=message,
+            log=tuple(log.tail),
+        )
+        close(store, task.action_key, end)
+        return Outcome(state="failed", failure=failure, message=message, log=tuple(log.tail))
+
+
+def _work(
+    store: Store, task: StepTask, claim: Claim, make_shards: MakeShards, diary: DiaryWriter
+) -> Outcome:
+    digests = RememberedDigests()
+    attempt = claim.owner.attempt
+    pulse = Pulse()
+    watch = Stopwatch()
+    with ExitStack() as stack:
+        stack.callback(digests.save)
+        scratch = Path(tempfile.mkdtemp(prefix="seaglass-"))
+        stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+        beat = stack.enter_context(Heartbeat(store, claim, pulse.row))
+        pulse.should_stop = lambda: beat.lost
+        inputs = open_inputs(store, task, digests)
+        output = open_output(store, task, attempt, digests, pulse, diary.event, scratch)
+        context = Attempt(task=task, store=store, attempt=attempt, inputs=inputs, output=output)
+        output.shards = make_shards(context)
+        body = load_function(task.body)
+        check_modules(task.modules)
+        body(task.config, inputs, output)
+        own = make_record(task, attempt, output, watch)
+        record = publish(store, own, output.files)
+    return Outcome(state="published", record=record, own=own)
+
+
+def open_inputs(store: Store, task: StepTask, digests: RememberedDigests) -> StoredInputs:
+    """The inputs of a task, by role; nothing is read yet."""
+    single: dict[str, Any] = {}
+    for item in task.inputs:
+        artifact = StoredArtifact(store, item.content_digest, item.title, digests)
+        if item.index is None:
+            single[item.role] = artifact
+        else:
+            single[item.role] = (*single.get(item.role, ()), artifact)
+    return StoredInputs(single, task.sources)
+
+
+def open_output(
+    store: Store,
+    task: StepTask,
+    attempt: str,
+    digests: RememberedDigests,
+    pulse: Pulse,
+    diary: Callable[..., None],
+    scratch: Path,
+) -> StoredOutput:
+    """The output writer of an attempt."""
+    return StoredOutput(
+        store=store,
+        action_key=task.action_key,
+        attempt=attempt,
+        namespace=attempt if task.forced else "",
+        cpus=max(1, int(task.cpus)),
+        scratch=scratch,
+        digests=digests,
+        files=AttemptFiles(store, attempt),
+        pulse=pulse,
+        diary=diary,
+    )
+
+
+def make_record(task: StepTask, attempt: str, output: StoredOutput, watch: Stopwatch) -> Record:
+    """The record of what an attempt has written."""
+    manifest = output.files.manifest()
+    if not manifest.files:
+        msg = f"step {task.title} wrote no file; a step's output is what it writes to `output`"
+        raise StoreError(msg)
+    return Record(
+        action_key=task.action_key,
+        recipe_digest=task.recipe_digest,
+        content_digest=manifest.content_digest,
+        attempt=attempt,
+        name=task.name,
+        title=task.title,
+        body=task.body,
+        config=task.config_shown,
+        code_digest=task.code_digest,
+        inputs=task.inputs,
+        sources=task.source_records,
+        num_files=len(manifest.files),
+        size_bytes=manifest.size_bytes,
+        provenance={**task.provenance, **machine(), **watch.row(), "run": task.run_id},
+    )
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """Import `package.module:function`."""
+    module_name, _, function_name = name.partition(":")
+    found = getattr(importlib.import_module(module_name), function_name, None)
+    if not callable(found):
+        msg = f"body {name}: module {module_name} has no function {function_name!r}"
+        raise CodeError(msg)
+    return found  # type: ignore[no-any-return]  # checked to be callable
+
+
+def check_modules(modules: dict[str, str]) -> None:
+    """Make sure that what was imported is what was digested.
+
+    Raises:
+        CodeError: a module was imported from elsewhere, or was edited since it was planned.
+
+    """
+    for name, expected in modules.items():
+        module = sys.modules.get(name)
+        origin = getattr(module, "__file__", None)
+        if origin is None:
+            continue
+        if hashlib.sha256(Path(origin).read_bytes()).hexdigest() != expected:
+            msg = (
+                f"module {name} was imported from {origin}, whose text is not the one that was "
+                "planned; it was edited meanwhile, or another copy shadows it: run again"
+            )
+            raise CodeError(msg)
+
+
+def classify(error: BaseException) -> str:
+    """The class of failure that decides whether a retry makes sense."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, CancelledError):
+        return "cancelled"
+    if isinstance(error, StoreError | ConnectionError | TimeoutError):
+        return "storage"
+    return "user"
+
+
+def describe(error: BaseException) -> str:
+    """One line for people: our own messages as they are, others with their type and place."""
+    if isinstance(error, SeaglassError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,1 @@
+"""The command line: a frame that knows no step. Each verb stands in its own module."""

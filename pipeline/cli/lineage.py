@@ -1,0 +1,86 @@
+"""`seaglass lineage`: what an artifact was made from, or what was made from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.tree import Tree
+
+from pipeline.artifacts import find_record
+from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.text import short, size
+from pipeline.lineage import Lineage, mermaid, source_files, walk_down, walk_up
+
+if TYPE_CHECKING:
+    from pipeline.store.objects import Record, SourceRecord
+    from pipeline.store.store import Store
+
+_FILES = 5
+
+
+@click.command()
+@click.argument("artifact")
+@click.option("--up/--down", "up", default=True, help="Towards the sources, or to what was made.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["tree", "json", "mermaid"]),
+    default="tree",
+    show_default=True,
+)
+@click.option("--files", is_flag=True, help="List every source file.")
+@options(store_option, json_option)
+def lineage(
+    *, artifact: str, up: bool, form: str, files: bool, store_url: str, as_json: bool
+) -> int:
+    """Show where ARTIFACT comes from, down to the source files, or what was made from it."""
+    store = opened(store_url)
+    record = find_record(store, artifact)
+    found = walk_up(store, record) if up else walk_down(store, record)
+    if as_json or form == "json":
+        print_json(found.to_json())
+    elif form == "mermaid":
+        click.echo(mermaid(found))
+    else:
+        console().print(_tree(store, found, files=files), soft_wrap=True)
+    return 0
+
+
+def _tree(store: Store, found: Lineage, *, files: bool) -> Tree:
+    """A tree without recursion; what was drawn before is only named again."""
+    root = Tree(_label(found.records[found.start]))
+    drawn: set[str] = set()
+    stack = [(root, found.start)]
+    while stack:
+        branch, key = stack.pop()
+        if key in drawn:
+            if found.edges.get(key):
+                branch.add("[dim]... as above[/dim]")
+            continue
+        drawn.add(key)
+        record = found.records[key]
+        for source in record.sources if found.direction == "up" else ():
+            _add_source(branch, store, source, files=files)
+        for role, other in found.edges.get(key, ()):
+            label = _label(found.records[other], role)
+            stack.append((branch.add(label), other))
+    return root
+
+
+def _label(record: Record, role: str = "") -> str:
+    prefix = f"[dim]{role}:[/dim] " if role else ""
+    text = f"{short(record.content_digest)}  {size(record.size_bytes)}"
+    return f"{prefix}[bold]{record.title}[/bold] {text}"
+
+
+def _add_source(branch: Tree, store: Store, source: SourceRecord, *, files: bool) -> None:
+    label = f"{source.num_files:,} files, {size(source.size_bytes)}"
+    below = branch.add(f"[dim]{source.role}:[/dim] source {short(source.manifest_digest)}  {label}")
+    rows = source_files(store, source.manifest_digest)
+    shown = rows if files else rows[:_FILES]
+    for name, size_bytes, checksum in shown:
+        kind, _, value = checksum.partition(":")
+        below.add(f"{name}  {size(size_bytes)}  {kind}:{short(value)}")
+    if len(rows) > len(shown):
+        below.add(f"[dim]... and {len(rows) - len(shown):,} more: --files[/dim]")

@@ -1,0 +1,67 @@
+"""`seaglass ls`: the artifacts that have a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.text import duration, short, size, table
+
+if TYPE_CHECKING:
+    from pipeline.store.store import Store
+
+
+@click.command(name="ls")
+@options(store_option, json_option)
+def ls(*, store_url: str, as_json: bool) -> int:
+    """List what the store holds by name: artifacts first, then runs by recipe."""
+    store = opened(store_url)
+    rows = _rows(store)
+    if as_json:
+        print_json(rows)
+        return 0
+    screen = console()
+    if not rows:
+        screen.print(
+            f"The store {store.url} is empty. Fill it: seaglass run recipes/quickstart.py",
+            soft_wrap=True,
+        )
+        return 0
+    found = table("name", "step", "digest", ">files", ">size", "made (UTC)", ">took")
+    for row in rows:
+        found.add_row(
+            row["name"],
+            row["step"] if row["step"] != row["name"] else "",
+            short(row["content_digest"]),
+            str(row["num_files"]),
+            size(row["size_bytes"]),
+            row["started"][5:16].replace("T", " "),
+            duration(row["seconds"]),
+        )
+    screen.print(found)
+    return 0
+
+
+def _rows(store: Store) -> list[dict[str, Any]]:
+    refs = [row for row in store.all_refs() if "action_key" in row]
+    records = store.records(row["action_key"] for row in refs)
+    rows = []
+    for ref in refs:
+        record = records[ref["action_key"]]
+        if record is None:
+            continue
+        rows.append(
+            {
+                "name": ref["name"],
+                "step": record.title,
+                "content_digest": record.content_digest,
+                "action_key": record.action_key,
+                "num_files": record.num_files,
+                "size_bytes": record.size_bytes,
+                "started": record.provenance.get("started", ""),
+                "seconds": record.provenance.get("seconds"),
+            }
+        )
+    return sorted(rows, key=lambda row: (row["started"], row["name"]))

@@ -1,0 +1,96 @@
+"""The command `seaglass`. Verbs load when they are called, so that a cached run answers at once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from pipeline.errors import SeaglassError
+from pipeline.provenance import version
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+VERBS = {
+    "run": "pipeline.cli.run:run",
+    "plan": "pipeline.cli.plan:plan",
+    "rerun": "pipeline.cli.rerun:rerun",
+    "ls": "pipeline.cli.ls:ls",
+    "show": "pipeline.cli.show:show",
+    "lineage": "pipeline.cli.lineage:lineage",
+}
+VERB_GROUP = "seaglass.verbs"
+INTERRUPTED = 130
+
+
+class _Verbs(click.Group):
+    """Finds a verb by name among our own and those that packages register."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return [*VERBS, *sorted(entry.name for entry in metadata.entry_points(group=VERB_GROUP))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name in VERBS:
+            module, _, name = VERBS[cmd_name].partition(":")
+            return cast("click.Command", getattr(importlib.import_module(module), name))
+        for entry in metadata.entry_points(group=VERB_GROUP, name=cmd_name):
+            return cast("click.Command", entry.load())
+        return None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Say which verb may have been meant."""
+        import_error = None
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import_error = error
+        import difflib  # noqa: PLC0415 - only on a wrong verb
+
+        near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise click.UsageError(import_error.message + hint, ctx) from None
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version(), prog_name="seaglass")
+def cli() -> None:
+    """Pretrain mixture-of-experts language models in the open.
+
+    A recipe is a Python function that returns steps; each step runs once and its output is kept
+    under the digest of everything that made it.
+    """
+
+
+def main() -> None:
+    """Entry point: errors meant for people become one message and an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    debug = bool(os.environ.get("SEAGLASS_DEBUG")) or "--debug" in sys.argv
+    arguments = [a for a in sys.argv[1:] if a != "--debug"]
+    try:
+        code = cli.main(args=arguments, prog_name="seaglass", standalone_mode=False)
+    except SeaglassError as error:
+        if debug:
+            raise
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; what is finished is kept: run the same command to go on", err=True)
+        sys.exit(INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """A polite end (SIGTERM) stops a run exactly as Ctrl-C does."""
+    del number, frame
+    raise KeyboardInterrupt

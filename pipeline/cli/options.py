@@ -1,0 +1,84 @@
+"""Options that several verbs share, and what they open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from pipeline.store.store import Store, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DEFAULT_STORE = ".seaglass"
+NARROW = 80
+
+store_option = click.option(
+    "--store",
+    "store_url",
+    envvar="SEAGLASS_STORE",
+    default=DEFAULT_STORE,
+    show_default=True,
+    show_envvar=True,
+    metavar="URL",
+    help="Where artifacts lie: a folder, gs://..., s3://...",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+set_option = click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the recipe."
+)
+on_option = click.option(
+    "--on",
+    "where",
+    default="local",
+    show_default=True,
+    metavar="inline|local|ADDRESS",
+    help="Run in this process, on a Ray of this machine, or on a Ray cluster.",
+)
+
+
+def opened(store_url: str) -> Store:
+    """Open the store; the default folder keeps itself out of git."""
+    if store_url == DEFAULT_STORE:
+        ignore = Path(DEFAULT_STORE) / ".gitignore"
+        if not ignore.exists() and _is_writable(Path.cwd()):
+            ignore.parent.mkdir(exist_ok=True)
+            ignore.write_text("*\n", encoding="ascii")
+    return open_store(store_url)
+
+
+def console() -> Console:
+    """The screen; 80 columns where there is none."""
+    found = Console(highlight=False, soft_wrap=False)
+    if not found.is_terminal:
+        found = Console(highlight=False, width=max(NARROW, found.width))
+    return found
+
+
+def print_json(value: Any) -> None:
+    """Machine output: one JSON document."""
+    click.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))
+
+
+def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
+    """Several options as one decorator, in the order given."""
+
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+def _is_writable(folder: Path) -> bool:
+    probe = folder / DEFAULT_STORE
+    try:
+        probe.mkdir(exist_ok=True)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""`seaglass plan`: what would run, the first cause of each, and what it cost last time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from pipeline.cli.options import (
+    console,
+    json_option,
+    opened,
+    options,
+    print_json,
+    set_option,
+    store_option,
+)
+from pipeline.cli.text import duration, short, table
+from pipeline.digests import RememberedDigests
+from pipeline.plan import Plan, make_plan
+from pipeline.recipes import load_recipe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+
+@click.command()
+@click.argument("recipe")
+@click.argument("targets", nargs=-1)
+@options(set_option, store_option, json_option)
+def plan(
+    *,
+    recipe: str,
+    targets: tuple[str, ...],
+    settings: Sequence[str],
+    store_url: str,
+    as_json: bool,
+) -> int:
+    """Say what `run RECIPE` would do, and why. Nothing runs, nothing is written."""
+    loaded = load_recipe(recipe, settings)
+    found = make_plan(
+        loaded, opened(store_url), RememberedDigests(), selectors=targets, everything=not targets
+    )
+    if as_json:
+        print_json(_document(found))
+    else:
+        _print(found, console())
+    return 0
+
+
+def _print(found: Plan, screen: Console) -> None:
+    to_run = [step for step in found.steps if step.state == "run"]
+    rows = table("step", "state", ">last time", "why", "digest")
+    for step in found.steps:
+        if step.state == "unasked":
+            continue
+        style = "yellow" if step.state == "run" else "cyan"
+        why = step.causes[0] if step.causes else ""
+        digest = short(found.recipe_digests[step.title])
+        rows.add_row(
+            step.title, Text(step.state, style=style), duration(step.seconds_last), why, digest
+        )
+        for cause in step.causes[1:]:
+            rows.add_row("", "", "", cause, "")
+    screen.print(rows)
+    for notice in dict.fromkeys(n for step in to_run for n in found.closure(step.title).notices):
+        screen.print(f"note: {notice}", style="dim", markup=False)
+    cost = sum(step.seconds_last or 0 for step in to_run)
+    last = f", {duration(cost)} last time" if cost else ""
+    total = sum(step.state != "unasked" for step in found.steps)
+    screen.print(
+        f"{len(to_run)} of {total} steps would run{last}. Store: {found.store.url}", soft_wrap=True
+    )
+
+
+def _document(found: Plan) -> dict[str, Any]:
+    return {
+        "recipe": found.recipe.name,
+        "store": found.store.url,
+        "steps": [
+            {
+                "step": step.title,
+                "state": step.state,
+                "causes": list(step.causes),
+                "seconds_last": step.seconds_last,
+                "recipe_digest": found.recipe_digests[step.title],
+                "action_key": found.resolution.action_keys.get(step.title),
+                "code_digest": found.closure(step.title).digest,
+                "notices": list(found.closure(step.title).notices),
+            }
+            for step in found.steps
+            if step.state != "unasked"
+        ],
+    }

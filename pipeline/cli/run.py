@@ -1,0 +1,170 @@
+"""`seaglass run`: run what is not there yet, and say where everything is."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.artifacts import summary_of
+from pipeline.board import CACHED, Board
+from pipeline.cli.live import LiveBoard
+from pipeline.cli.options import (
+    console,
+    json_option,
+    on_option,
+    opened,
+    options,
+    print_json,
+    set_option,
+    store_option,
+)
+from pipeline.cli.text import duration, print_summary, short, size, table
+from pipeline.digests import RememberedDigests
+from pipeline.launch import make_executor
+from pipeline.plan import Plan, make_plan
+from pipeline.recipes import load_recipe
+from pipeline.run import Run, RunResult, move_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from pipeline.store.objects import Record
+
+_LOG_LINES = 12
+
+
+@click.command()
+@click.argument("recipe")
+@click.argument("targets", nargs=-1)
+@options(set_option, store_option, on_option, json_option)
+def run(
+    *,
+    recipe: str,
+    targets: tuple[str, ...],
+    settings: Sequence[str],
+    store_url: str,
+    where: str,
+    as_json: bool,
+) -> int:
+    """Run RECIPE (FILE.py, FILE.py:function or module:function), or only some TARGETs of it.
+
+    What is in the store already is not run again.
+    """
+    started = time.monotonic()
+    screen = console()
+    digests = RememberedDigests()
+    loaded = load_recipe(recipe, settings)
+    plan = make_plan(loaded, opened(store_url), digests, selectors=targets)
+    if plan.resolution.misses:
+        result = _execute(plan, where, screen, quiet=as_json)
+    else:
+        move_refs(plan, plan.resolution.records, None)
+        result = RunResult(run_id=None, records=plan.resolution.records)
+    if as_json:
+        print_json(_document(plan, result))
+    elif result.is_good:
+        command = " ".join([shlex.quote(recipe), *(f"--set {shlex.quote(s)}" for s in settings)])
+        _print_end(plan, result, digests, screen, time.monotonic() - started)
+        _print_next(plan, screen, command, store_url)
+    if not result.is_good and not as_json:
+        print_failures(result, screen)
+    digests.save()
+    return 0 if result.is_good else 1
+
+
+def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResult:
+    board = Board(plan.dag.nodes)
+    for title in plan.dag.nodes:
+        if title not in plan.resolution.misses:
+            board.set(title, CACHED, note="" if title in plan.resolution.records else "not needed")
+    run_ = Run(plan, board)
+    start = partial(make_executor, where, plan.codebase)
+    if quiet:
+        return run_.execute(start)
+    num = len(plan.resolution.misses)
+    screen.print(f"run {run_.run_id}: {num} of {len(plan.dag.nodes)} steps to run", highlight=False)
+    with LiveBoard(board, screen):
+        return run_.execute(start)
+
+
+def _print_end(
+    plan: Plan, result: RunResult, digests: RememberedDigests, screen: Console, seconds: float
+) -> None:
+    records = {name: result.records[title] for name, title in _wanted(plan).items()}
+    for record in {r.action_key: r for r in records.values()}.values():
+        summary = summary_of(plan.store, record, digests)
+        if summary is not None:
+            print_summary(screen, summary)
+    found = table("artifact", "digest", ">files", ">size", ">took")
+    for name, record in records.items():
+        took = duration(record.provenance.get("seconds"))
+        found.add_row(
+            name, short(record.content_digest), str(record.num_files), size(record.size_bytes), took
+        )
+    screen.print(found)
+    what = f"{len(result.own)} steps ran" if result.run_id else "nothing had to run"
+    screen.print(
+        f"{what}, {duration(seconds)}. Store: {plan.store.url}", markup=False, soft_wrap=True
+    )
+
+
+def _print_next(plan: Plan, screen: Console, command: str, store_url: str) -> None:
+    name = list(_wanted(plan))[-1]
+    store = "" if store_url == ".seaglass" else f" --store {shlex.quote(store_url)}"
+    screen.print("Next:", style="bold")
+    for line in (f"lineage {name} --up", f"show {name}", f"plan {command}"):
+        screen.print(f"  seaglass {line}{store}", markup=False, soft_wrap=True)
+
+
+def _wanted(plan: Plan) -> dict[str, str]:
+    """Name -> title of what was asked for."""
+    named = {name: title for name, title in plan.dag.targets.items() if title in plan.wanted}
+    rest = {title: title for title in plan.wanted if title not in named.values()}
+    return named | rest
+
+
+def print_failures(result: RunResult, screen: Console) -> None:
+    """Say what failed, with the end of its log and the next move."""
+    for failure in result.failures:
+        click.echo(
+            f"error: step {failure.title} failed ({failure.failure}): {failure.message}", err=True
+        )
+        for line in failure.log[-_LOG_LINES:]:
+            click.echo(f"  | {line}", err=True)
+    del screen
+    if result.run_id:
+        click.echo(f"What is finished is kept. Whole log: seaglass show {result.run_id}", err=True)
+    sys.stderr.flush()
+
+
+def _document(plan: Plan, result: RunResult) -> dict[str, Any]:
+    return {
+        "run": result.run_id,
+        "state": "succeeded" if result.is_good else "failed",
+        "ran": sorted(result.own),
+        "targets": {
+            name: _row(result.records[title])
+            for name, title in _wanted(plan).items()
+            if title in result.records
+        },
+        "failures": [
+            {"step": f.title, "class": f.failure, "message": f.message} for f in result.failures
+        ],
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _row(record: Record) -> dict[str, Any]:
+    return {
+        "action_key": record.action_key,
+        "content_digest": record.content_digest,
+        "num_files": record.num_files,
+        "size_bytes": record.size_bytes,
+    }

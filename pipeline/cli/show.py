@@ -1,0 +1,120 @@
+"""`seaglass show`: one artifact, or one run, in full."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pipeline.artifacts import find_record, summary_of
+from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.text import duration, print_summary, short, size, table
+from pipeline.diary import read_events
+from pipeline.digests import RememberedDigests
+from pipeline.errors import StoreError
+from pipeline.shown import TYPE_KEY, flat
+from pipeline.store import layout
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pipeline.store.objects import Record
+    from pipeline.store.store import Store
+
+_FILES = 12
+
+
+@click.command()
+@click.argument("artifact")
+@options(store_option, json_option)
+def show(*, artifact: str, store_url: str, as_json: bool) -> int:
+    """Show ARTIFACT (a name, name@label or digest prefix): what it is, and what it holds.
+
+    With the id of a run: how its steps went, and what they logged.
+    """
+    store = opened(store_url)
+    run = store.read(layout.run(artifact, "plan.json")) if _is_run_id(artifact) else None
+    if run is not None:
+        _show_run(store, artifact, run, as_json=as_json)
+        return 0
+    record = find_record(store, artifact)
+    manifest = store.manifest(record.content_digest)
+    digests = RememberedDigests()
+    try:
+        summary = summary_of(store, record, digests)
+    except StoreError as error:
+        summary = {"title": f"(its bytes cannot be read: {error})"}
+    if as_json:
+        files = [asdict(entry) for entry in manifest.files]
+        print_json({"record": asdict(record), "files": files, "summary": summary})
+        return 0
+    screen = console()
+    _print_record(record, screen)
+    found = table("file", ">size", "sha256")
+    for entry in manifest.files[:_FILES]:
+        found.add_row(entry.path, size(entry.size_bytes), short(entry.sha256))
+    if len(manifest.files) > _FILES:
+        found.add_row(f"... and {len(manifest.files) - _FILES} more", "", "")
+    screen.print(found)
+    if summary is not None:
+        print_summary(screen, summary)
+    digests.save()
+    return 0
+
+
+def _is_run_id(text: str) -> bool:
+    return text.replace("-", "").isalnum() and "T" in text and "-" in text
+
+
+def _print_record(record: Record, screen: Console) -> None:
+    lines = {
+        "step": f"{record.title} ({record.body})",
+        "content": record.content_digest,
+        "size": f"{size(record.size_bytes)} in {record.num_files} files",
+        "action": record.action_key,
+        "recipe": record.recipe_digest,
+        "code": record.code_digest,
+        "attempt": record.attempt,
+    }
+    made = record.provenance
+    where = f"{made.get('user', '?')}@{made.get('host', '?')}, Python {made.get('python', '?')}"
+    lines["made"] = f"{made.get('started', '?')} in {duration(made.get('seconds'))} by {where}"
+    if "git_commit" in made:
+        lines["commit"] = made["git_commit"] + (
+            " with local changes" if made.get("git_dirty") else ""
+        )
+    for path, item in flat(record.config).items():
+        if not path.endswith(TYPE_KEY):
+            lines[f"config {path}"] = str(item)
+    for item in record.inputs:
+        lines[f"input {item.role}"] = f"{item.title} ({short(item.content_digest)})"
+    for source in record.sources:
+        digest = short(source.manifest_digest)
+        text = f"{source.num_files:,} files, {size(source.size_bytes)} ({digest})"
+        lines[f"source {source.role}"] = text
+    width = max(map(len, lines))
+    for label, text in lines.items():
+        screen.print(f"{label:<{width}}  {text}", markup=False, soft_wrap=True)
+
+
+def _show_run(store: Store, run_id: str, plan: dict[str, Any], *, as_json: bool) -> None:
+    end = store.read(layout.run(run_id, "end.json"))
+    events = read_events(store, run_id)
+    if as_json:
+        print_json({"run": run_id, "plan": plan, "end": end, "events": events})
+        return
+    screen = console()
+    state = end["state"] if end else "not ended (running, or its driver is gone)"
+    screen.print(f"run {run_id} of {plan['recipe']}: {state}", markup=False, soft_wrap=True)
+    for event in events:
+        body = event["body"] or {}
+        if event["kind"] == "metrics":
+            continue
+        text = body.get("line") if event["kind"] == "log" else _facts(body)
+        writer = event["writer"].split(".")[0]
+        screen.print(f"{writer:<16} {event['kind']:<16} {text}", markup=False, soft_wrap=True)
+
+
+def _facts(body: dict[str, Any]) -> str:
+    return " ".join(f"{key}={value}" for key, value in body.items() if value is not None)

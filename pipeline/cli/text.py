@@ -1,0 +1,100 @@
+"""How numbers and tables read on the screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHORT = 12
+_MINUTE_S, _HOUR_S = 60, 3600
+_KB = 1000
+
+
+def size(size_bytes: float) -> str:
+    """Bytes as people read them.
+
+    >>> size(20_100_000)
+    '20.1 MB'
+    """
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(size_bytes) < _KB or unit == "TB":
+            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= _KB
+    return ""
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as people read them.
+
+    >>> [duration(0.42), duration(12.3), duration(75), duration(7260)]
+    ['0.4 s', '12 s', '1:15', '2:01:00']
+    """
+    if seconds is None:
+        return ""
+    if seconds < 10:  # noqa: PLR2004 - below ten a tenth is worth reading
+        return f"{seconds:.1f} s"
+    if seconds < _MINUTE_S:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(int(seconds), _MINUTE_S)
+    hours, minutes = divmod(minutes, _MINUTE_S)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def short(digest: str) -> str:
+    """A digest for the screen."""
+    return digest[:SHORT]
+
+
+def value(item: Any) -> str:
+    """A cell: thousands separated, floats to four figures.
+
+    >>> [value(1234567), value(2.54321), value(None), value("x")]
+    ['1,234,567', '2.543', '-', 'x']
+    """
+    if item is None:
+        return "-"
+    if isinstance(item, bool):
+        return "yes" if item else "no"
+    if isinstance(item, int):
+        return f"{item:,}"
+    if isinstance(item, float):
+        return f"{item:,.0f}" if abs(item) >= 10_000 else f"{item:.4g}"  # noqa: PLR2004 - four figures
+    return str(item)
+
+
+def table(*columns: str, title: str | None = None) -> Table:
+    """A table in house style; a column named `>x` is aligned to the right."""
+    found = Table(
+        box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
+    )
+    for column in columns:
+        right = column.startswith(">")
+        found.add_column(
+            column.removeprefix(">"), justify="right" if right else "left", overflow="fold"
+        )
+    return found
+
+
+def print_summary(console: Console, summary: dict[str, Any]) -> None:
+    """Print what a body wrote for people: facts, then tables."""
+    console.print(f"[bold]{summary.get('title', '')}[/bold]")
+    for label, item in summary.get("facts", {}).items():
+        console.print(f"  {label}: {value(item)}", highlight=False, markup=False)
+    for spec in summary.get("tables", ()):
+        rows = spec.get("rows", [])
+        numeric = [
+            all(not isinstance(row[i], str) for row in rows) for i in range(len(spec["columns"]))
+        ]
+        heads = [
+            f">{name}" if right else name
+            for name, right in zip(spec["columns"], numeric, strict=True)
+        ]
+        found = table(*heads, title=spec.get("title"))
+        for row in rows:
+            found.add_row(*(value(item) for item in row))
+        console.print(found)

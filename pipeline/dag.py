@@ -1,0 +1,185 @@
+"""A DAG of steps as data: an order, unique titles, and the recipe digest of every step.
+
+Everything here is a loop, never a recursion: chains of 100,000 steps pass.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.encoding import digest
+from pipeline.errors import RecipeError, UsageError
+from pipeline.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pipeline.sources import Source, SourceManifest
+
+RECIPE_FORMAT = "seaglass-recipe/1"
+ACTION_FORMAT = "seaglass-action/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A step in its DAG. `parents` are (role, place in an ordered role or None, title)."""
+
+    step: Step
+    title: str
+    parents: tuple[tuple[str, int | None, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Dag:
+    """Steps by unique title, parents first; `targets` maps the recipe's names to titles."""
+
+    nodes: Mapping[str, Node]
+    targets: Mapping[str, str]
+
+    def children(self) -> dict[str, list[str]]:
+        """Titles that read each title."""
+        found: dict[str, list[str]] = {title: [] for title in self.nodes}
+        for title, node in self.nodes.items():
+            for parent in dict.fromkeys(parent for _, _, parent in node.parents):
+                found[parent].append(title)
+        return found
+
+    def select(self, selector: str) -> list[str]:
+        """Titles that a selector means: a target, a title, or all steps of one definition.
+
+        Raises:
+            UsageError: it means nothing here.
+
+        """
+        if selector in self.targets:
+            return [self.targets[selector]]
+        if selector in self.nodes:
+            return [selector]
+        found = [title for title, node in self.nodes.items() if node.step.name == selector]
+        if found:
+            return found
+        near = difflib.get_close_matches(selector, [*self.targets, *self.nodes], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the recipe has {', '.join(self.nodes)}"
+        msg = f"no step or target {selector!r}; {hint}"
+        raise UsageError(msg)
+
+
+def build(targets: Mapping[str, Step]) -> Dag:
+    """All steps that the targets need.
+
+    Two steps of one title that mean the same (equal name, body, config and inputs) are one.
+    """
+    titles: dict[int, str] = {}
+    nodes: dict[str, Node] = {}
+    meanings: dict[tuple[object, ...], str] = {}
+    for step in _in_order(list(targets.values())):
+        parents = tuple((role, index, titles[id(parent)]) for role, index, parent in _edges(step))
+        meaning = _meaning(step, parents)
+        if meaning not in meanings:
+            title = _unique(step.title, nodes)
+            nodes[title] = Node(step, title, parents)
+            meanings[meaning] = title
+        titles[id(step)] = meanings[meaning]
+    return Dag(nodes, {name: titles[id(step)] for name, step in targets.items()})
+
+
+def _meaning(step: Step, parents: tuple[tuple[str, int | None, str], ...]) -> tuple[object, ...]:
+    sources = tuple((role, repr(source)) for role, source in step.sources())
+    config = digest(step.config, path=f"{step.title}.config")
+    return (step.name, step.body, config, parents, sources, step.label)
+
+
+def _unique(title: str, taken: Mapping[str, Node]) -> str:
+    if title not in taken:
+        return title
+    number = 2
+    while f"{title}-{number}" in taken:
+        number += 1
+    return f"{title}-{number}"
+
+
+def _edges(step: Step) -> Iterable[tuple[str, int | None, Step]]:
+    for role, value in step.inputs.items():
+        if isinstance(value, Step):
+            yield role, None, value
+        elif isinstance(value, tuple):
+            for index, item in enumerate(value):
+                yield role, index, item
+
+
+def _in_order(targets: list[Step]) -> Iterable[Step]:
+    """Parents before children; the order in which a reader of the recipe meets them."""
+    done: set[int] = set()
+    on_path: set[int] = set()
+    stack: list[tuple[Step, bool]] = [(step, False) for step in reversed(targets)]
+    while stack:
+        step, is_left = stack.pop()
+        if id(step) in done:
+            continue
+        if is_left:
+            on_path.discard(id(step))
+            done.add(id(step))
+            yield step
+            continue
+        if id(step) in on_path:
+            msg = f"step {step.title} depends on itself"
+            raise RecipeError(msg)
+        on_path.add(id(step))
+        stack.append((step, True))
+        waiting = [parent for parent in step.parents() if id(parent) not in done]
+        stack.extend((parent, False) for parent in reversed(waiting))
+
+
+def source_digest(manifest: SourceManifest) -> str:
+    """Identity of a source: names, sizes and checksums of its files, and its options."""
+    files = tuple((f.name, f.size_bytes, f.checksum) for f in manifest.files)
+    return digest(("seaglass-source/1", files, dict(manifest.options)), path="source")
+
+
+def definition(step: Step, code_digest: str) -> tuple[object, ...]:
+    """What the user wrote of one step, without its inputs."""
+    return (step.name, step.body, code_digest, step.config)
+
+
+def recipe_digests(
+    nodes: Mapping[str, Node],
+    code_digest: Callable[[Step], str],
+    manifest_digest: Callable[[Source], str],
+) -> dict[str, str]:
+    """The recipe digest of every step, by title, parents first."""
+    found: dict[str, str] = {}
+    for title, node in nodes.items():
+        inputs = _by_role(node, found, manifest_digest)
+        value = (RECIPE_FORMAT, *definition(node.step, code_digest(node.step)), inputs)
+        found[title] = digest(value, path=title)
+    return found
+
+
+def action_key(
+    node: Node,
+    code_digest: str,
+    content_digests: Mapping[str, str],
+    manifest_digest: Callable[[Source], str],
+) -> str:
+    """The cache key: the definition with the content digests of the inputs."""
+    inputs = _by_role(node, content_digests, manifest_digest)
+    return digest((ACTION_FORMAT, *definition(node.step, code_digest), inputs), path=node.title)
+
+
+def _by_role(
+    node: Node, digests: Mapping[str, str], manifest_digest: Callable[[Source], str]
+) -> dict[str, object]:
+    inputs: dict[str, object] = {}
+    for role, index, parent in node.parents:
+        if index is None:
+            inputs[role] = digests[parent]
+        else:
+            inputs[role] = [*inputs.get(role, []), digests[parent]]  # type: ignore[misc]  # a list by construction
+    for role, value in node.step.inputs.items():
+        if value == ():
+            inputs[role] = []
+    for role, source in node.step.sources():
+        inputs[role] = ("source", manifest_digest(source))
+    return inputs

@@ -1,0 +1,117 @@
+"""The diary of a run: append-only events, one hash chain per writer, streamed in small chunks.
+
+A chunk's lines hold (sequence, kind, time, digest of the body, digest of the line before); the
+bodies lie in a second object beside it, each with a salt, so that one can be redacted later
+without breaking the chain. A writer that is killed loses at most the last two seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, Self
+
+from pipeline.store import layout
+from pipeline.store.objects import dump
+
+if TYPE_CHECKING:
+    from pipeline.store.store import Store
+
+FLUSH_S = 2.0
+GENESIS = "0" * 64
+
+
+@dataclass
+class _Chunk:
+    chain: list[bytes] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+
+
+class DiaryWriter:
+    """Writes the events of one writer (the driver, or one attempt). Thread-safe."""
+
+    def __init__(self, store: Store, run_id: str, writer: str, *, flush_s: float = FLUSH_S) -> None:
+        self._store = store
+        self._run = run_id
+        self._writer = writer
+        self._flush_s = flush_s
+        self._previous = GENESIS
+        self._sequence = 0
+        self._num_chunks = 0
+        self._chunk = _Chunk()
+        self._lock = Lock()
+        self._writing = Lock()
+        self._stop = Event()
+        self._thread = Thread(target=self._run_flusher, name="diary", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.flush()
+
+    def event(self, kind: str, **body: Any) -> None:
+        """Add an event; it reaches the store with the next chunk."""
+        row = json.dumps(
+            {"salt": secrets.token_hex(8), "body": body}, sort_keys=True, ensure_ascii=False
+        ).encode()
+        with self._lock:
+            line = dump(
+                {
+                    "sequence": self._sequence,
+                    "kind": kind,
+                    "time": time.time(),
+                    "body": hashlib.sha256(row).hexdigest(),
+                    "previous": self._previous,
+                }
+            )
+            self._sequence += 1
+            self._previous = hashlib.sha256(line).hexdigest()
+            self._chunk.chain.append(line)
+            self._chunk.bodies.append(row + b"\n")
+
+    def flush(self) -> None:
+        """Write what has gathered as one chunk: the bodies first, then the chain."""
+        with self._writing:
+            with self._lock:
+                chunk, self._chunk = self._chunk, _Chunk()
+                number = self._num_chunks
+                self._num_chunks += bool(chunk.chain)
+            if not chunk.chain:
+                return
+            create = self._store.adapter.create
+            create(layout.bodies(self._run, self._writer, number), b"".join(chunk.bodies))
+            create(layout.events(self._run, self._writer, number), b"".join(chunk.chain))
+
+    def _run_flusher(self) -> None:
+        while not self._stop.wait(self._flush_s):
+            self.flush()
+
+
+def read_events(store: Store, run_id: str) -> list[dict[str, Any]]:
+    """All events of a run with their bodies, ordered by time. A redacted body reads as None."""
+    found = []
+    for key in store.adapter.list(f"v1/runs/{run_id}"):
+        if not key.endswith(".jsonl") or key.endswith(".bodies.jsonl"):
+            continue
+        bodies = _bodies(store, key)
+        for line in (store.adapter.read(key) or b"").splitlines():
+            row = json.loads(line)
+            row["writer"] = key.split("/")[3]
+            row["body"] = bodies.get(row["body"])
+            found.append(row)
+    return sorted(found, key=lambda row: (row["time"], row["writer"], row["sequence"]))
+
+
+def _bodies(store: Store, key: str) -> dict[str, Any]:
+    data = store.adapter.read(key.removesuffix(".jsonl") + ".bodies.jsonl") or b""
+    return {
+        hashlib.sha256(line).hexdigest(): json.loads(line)["body"] for line in data.splitlines()
+    }

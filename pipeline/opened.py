@@ -1,0 +1,277 @@
+"""The ports of `pipeline.body` over the store: what a body reads and writes in a real run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+
+import fsspec
+
+from pipeline.encoding import digest
+from pipeline.errors import CancelledError, CorruptError, RecipeError, SourceError
+from pipeline.folder import json_bytes
+from pipeline.store import layout
+from pipeline.store.files import AttemptFiles, StoredFiles
+from pipeline.store.objects import Location, Manifest, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pipeline.body import Artifact, OpenedSource
+    from pipeline.digests import RememberedDigests
+    from pipeline.sources import SourceFile, SourceManifest
+    from pipeline.store.store import Store
+
+
+@dataclass(frozen=True)
+class StoredArtifact:
+    """An artifact of the store, opened on first use."""
+
+    store: Store
+    content_digest: str
+    title: str
+    digests: RememberedDigests
+
+    @cached_property
+    def _files(self) -> StoredFiles:
+        where = f"artifact {self.title} ({self.content_digest[:12]})"
+        location = self.store.live_location(self.content_digest)
+        if location is None:
+            msg = (
+                f"{where} has no copy left in {self.store.url}; run its recipe again to rebuild it"
+            )
+            raise CorruptError(msg)
+        return StoredFiles(self.store, location, self.store.manifest(self.content_digest), where)
+
+    def paths(self, pattern: str = "*") -> list[str]:
+        """Sorted paths that match."""
+        return self._files.paths(pattern)
+
+    def size_bytes(self, path: str) -> int:
+        """Size of one file."""
+        return self._files.size_bytes(path)
+
+    def local(self, path: str) -> Path:
+        """A verified local copy."""
+        return self._files.local(path, self.digests)
+
+    def read_bytes(self, path: str) -> bytes:
+        """The whole file, verified."""
+        return self.local(path).read_bytes()
+
+    def read_json(self, path: str) -> Any:
+        """The file parsed as JSON."""
+        return json.loads(self.read_bytes(path))
+
+
+@dataclass(frozen=True)
+class ResolvedSource:
+    """A source whose manifest the plan has fixed; its files are read where they lie."""
+
+    manifest: SourceManifest
+
+    def open(self, file: SourceFile) -> BinaryIO:
+        """The bytes of one file."""
+        try:
+            if "://" in file.location:
+                return cast("BinaryIO", fsspec.open(file.location, "rb").open())
+            return Path(file.location).open("rb")
+        except FileNotFoundError as error:
+            msg = f"source file {file.name!r} is gone since it was planned; plan again"
+            raise SourceError(msg) from error
+
+
+@dataclass(frozen=True)
+class StoredInputs:
+    """The inputs of a step by role."""
+
+    artifacts: Mapping[str, StoredArtifact | tuple[StoredArtifact, ...]]
+    sources: Mapping[str, SourceManifest]
+
+    def __getitem__(self, role: str) -> Artifact:
+        found = self._role(role)
+        if isinstance(found, tuple):
+            msg = f"role {role!r} holds {len(found)} artifacts; read it with inputs.many({role!r})"
+            raise RecipeError(msg)
+        return found
+
+    def many(self, role: str) -> list[Artifact]:
+        """The artifacts in an ordered role."""
+        found = self._role(role)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def source(self, role: str) -> OpenedSource:
+        """The source in a role."""
+        if role not in self.sources:
+            msg = f"no source in role {role!r}; the step has {sorted(self.sources)}"
+            raise RecipeError(msg)
+        return ResolvedSource(self.sources[role])
+
+    def _role(self, role: str) -> StoredArtifact | tuple[StoredArtifact, ...]:
+        if role not in self.artifacts:
+            msg = f"no input in role {role!r}; the step has {sorted(self.artifacts)}"
+            raise RecipeError(msg)
+        return self.artifacts[role]
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """A state that an attempt saved as a part."""
+
+    store: Store
+    part: Part
+    digests: RememberedDigests
+
+    @property
+    def key(self) -> str:
+        """The key it was saved under."""
+        return self.part.label
+
+    @property
+    def info(self) -> Any:
+        """The JSON value saved with it."""
+        return self.part.result
+
+    def paths(self) -> list[str]:
+        """Sorted paths of its files."""
+        return sorted(self.part.keys)
+
+    def local(self, path: str) -> Path:
+        """A verified local copy of one file."""
+        return stored_part(self.store, self.part).local(path, self.digests)
+
+
+class Shards(Protocol):
+    """Runs the shards of a step; given by the executor."""
+
+    def map(self, function: Callable[..., Any], shards: Sequence[Any], cpus: float) -> list[Part]:
+        """The part of every shard, in order."""
+        ...
+
+
+@dataclass
+class Pulse:
+    """What the heartbeat of an attempt tells, and whether the attempt should stop."""
+
+    latest: dict[str, Any] = field(default_factory=dict)
+    should_stop: Callable[[], bool] = lambda: False
+
+    def row(self) -> dict[str, Any]:
+        """The progress to show with the next beat."""
+        return dict(self.latest)
+
+    def check(self) -> None:
+        """Raise if the attempt has lost its claim."""
+        if self.should_stop():
+            msg = "the store was out of reach for half the claim's limit; others may take over"
+            raise CancelledError(msg)
+
+
+@dataclass
+class StoredOutput:
+    """Writes the files of one attempt, or of one shard of it."""
+
+    store: Store
+    action_key: str
+    attempt: str
+    namespace: str
+    cpus: int
+    scratch: Path
+    digests: RememberedDigests
+    files: AttemptFiles
+    pulse: Pulse
+    diary: Callable[..., None]
+    shards: Shards | None = None
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[BinaryIO]:
+        """Open a new file of the artifact."""
+        self.pulse.check()
+        with self.files.open(path) as sink:
+            yield sink
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Write one small file."""
+        with self.open(path) as sink:
+            sink.write(data)
+
+    def write_json(self, path: str, value: Any) -> None:
+        """Write one small JSON file."""
+        self.write_bytes(path, json_bytes(value))
+
+    def add(self, path: str, local: Path) -> None:
+        """Copy a local file into the artifact."""
+        with local.open("rb") as source, self.open(path) as sink:
+            shutil.copyfileobj(source, sink, 1 << 20)
+
+    def progress(self, *, done: float, total: float, unit: str, **metrics: float) -> None:
+        """Keep the newest progress; the next heartbeat carries it."""
+        self.pulse.check()
+        self.pulse.latest = {"done": done, "total": total, "unit": unit, "metrics": metrics}
+
+    def event(self, kind: str, **body: Any) -> None:
+        """Add an event to the run's diary."""
+        self.diary(kind, **body)
+
+    def map_shards(
+        self, function: Callable[..., Any], shards: Sequence[Any], *, cpus: float = 1
+    ) -> list[Any]:
+        """Run a function for every shard; finished ones of earlier attempts are taken over."""
+        if self.shards is None:
+            msg = f"map_shards({function.__qualname__}) inside a shard: shards do not nest"
+            raise RecipeError(msg)
+        parts = self.shards.map(function, shards, cpus)
+        for part in parts:
+            self.files.adopt(part.files, part.keys)
+        return [part.result for part in parts]
+
+    def save_state(self, key: str, files: Mapping[str, Path], info: Any) -> None:
+        """Save a resumable state as a part: its files first, then its record."""
+        self.pulse.check()
+        written = AttemptFiles(self.store, self.attempt, folder=f"states/{time.monotonic_ns()}")
+        for path, local in files.items():
+            written.add(path, local)
+        save_part(self, "state", key, written, info, part_key(self.namespace, "state", key))
+
+    def states(self) -> list[SavedState]:
+        """States of earlier attempts at this very action."""
+        found = self.store.parts(self.action_key, f"state{self.namespace}")
+        states = [SavedState(self.store, part, self.digests) for part in found.values()]
+        return sorted(states, key=lambda state: state.key)
+
+
+def part_key(namespace: str, kind: str, identity: Any) -> str:
+    """The key of a finished piece. A forced attempt has a namespace of its own: it reuses none."""
+    return digest((namespace, kind, identity), path=kind)
+
+
+def save_part(
+    output: StoredOutput, kind: str, label: str, files: AttemptFiles, result: Any, key: str
+) -> Part:
+    """Create the record of a piece; if another attempt was first, its piece counts."""
+    part = Part(
+        kind=f"{kind}{output.namespace}",
+        label=label,
+        attempt=output.attempt,
+        files=files.manifest().files,
+        keys=files.keys,
+        result=json.loads(json.dumps(result)),
+    )
+    if output.store.adapter.create(layout.part(output.action_key, key), part.to_bytes()):
+        return part
+    return output.store.part(output.action_key, key) or part
+
+
+def stored_part(store: Store, part: Part) -> StoredFiles:
+    """The files of a finished piece, read with verification."""
+    manifest = Manifest(files=part.files)
+    location = Location(
+        content_digest=manifest.content_digest, attempt=part.attempt, keys=part.keys
+    )
+    return StoredFiles(store, location, manifest, f"{part.kind} {part.label}")

@@ -1,0 +1,203 @@
+"""The plan: what would run, and the first cause of each. Data that can be printed and tested."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from pipeline.codebase import Codebase
+from pipeline.dag import Dag, action_key, build, recipe_digests, source_digest
+from pipeline.errors import SourceError
+from pipeline.reasons import Reasons
+from pipeline.resolve import Resolution, resolve
+from pipeline.shown import shown
+from pipeline.store.objects import InputRecord, SourceRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pipeline.code import CodeClosure
+    from pipeline.digests import RememberedDigests
+    from pipeline.recipes import Recipe
+    from pipeline.sources import Source, SourceManifest
+    from pipeline.store.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedStep:
+    """One line of a plan. `state` is `cached`, `run` or `unasked` (no wanted step needs it)."""
+
+    title: str
+    state: str
+    causes: tuple[str, ...] = ()
+    seconds_last: float | None = None
+
+
+@dataclass
+class Plan:
+    """A recipe against a store. Nothing has run."""
+
+    recipe: Recipe
+    dag: Dag
+    codebase: Codebase
+    manifests: dict[int, SourceManifest]
+    recipe_digests: dict[str, str]
+    store: Store
+    resolution: Resolution
+    wanted: list[str]
+
+    def closure(self, title: str) -> CodeClosure:
+        """The code of a step."""
+        return self.codebase.closure(self.dag.nodes[title].step.body)
+
+    def action_key(self, title: str, contents: Mapping[str, str]) -> str:
+        """The cache key of a step, given the content digests of its inputs by title."""
+        node = self.dag.nodes[title]
+        return action_key(node, self.closure(title).digest, contents, self._manifest_digest)
+
+    def sources(self, title: str) -> dict[str, SourceManifest]:
+        """The resolved sources of a step by role."""
+        return {role: self.manifests[id(s)] for role, s in self.dag.nodes[title].step.sources()}
+
+    def source_records(self, title: str) -> tuple[SourceRecord, ...]:
+        """What a record keeps of a step's sources."""
+        return tuple(
+            SourceRecord(
+                role=role,
+                manifest_digest=source_digest(manifest),
+                num_files=len(manifest.files),
+                size_bytes=manifest.size_bytes,
+                provenance=dict(manifest.provenance),
+            )
+            for role, manifest in self.sources(title).items()
+        )
+
+    @cached_property
+    def steps(self) -> list[PlannedStep]:
+        """Every step with its state and, if it must run, why."""
+        reasons = Reasons(self.store, self.recipe.name, self.resolution)
+        return [self._planned(title, reasons) for title in self.dag.nodes]
+
+    def document(self) -> dict[str, Any]:
+        """The plan as a run keeps it."""
+        return {
+            "recipe": self.recipe.name,
+            "settings": {name: shown(value) for name, value in self.recipe.settings.items()},
+            "targets": dict(self.dag.targets),
+            "wanted": self.wanted,
+            "steps": {title: self.step_document(title) for title in self.dag.nodes},
+        }
+
+    def step_document(self, title: str) -> dict[str, Any]:
+        """What a later plan needs to say what changed."""
+        node = self.dag.nodes[title]
+        return {
+            "name": node.step.name,
+            "body": node.step.body,
+            "recipe_digest": self.recipe_digests[title],
+            "code_digest": self.closure(title).digest,
+            "config": shown(node.step.config),
+            "inputs": [[role, index, parent] for role, index, parent in node.parents],
+            "sources": {r.role: r.manifest_digest for r in self.source_records(title)},
+        }
+
+    def input_records(self, title: str, records: Mapping[str, Any]) -> tuple[InputRecord, ...]:
+        """The inputs of a step as its record keeps them."""
+        return tuple(
+            InputRecord(
+                role=role,
+                index=index,
+                title=parent,
+                content_digest=records[parent].content_digest,
+                action_key=records[parent].action_key,
+                recipe_digest=self.recipe_digests[parent],
+            )
+            for role, index, parent in self.dag.nodes[title].parents
+        )
+
+    def _planned(self, title: str, reasons: Reasons) -> PlannedStep:
+        record = self.resolution.records.get(title)
+        if record is not None:
+            seconds = record.provenance.get("seconds")
+            return PlannedStep(title=title, state="cached", seconds_last=seconds)
+        if title not in self.resolution.misses:
+            return PlannedStep(title=title, state="unasked")
+        causes = reasons.of(
+            title, self.step_document(title), self.closure(title), self.sources(title)
+        )
+        return PlannedStep(
+            title=title, state="run", causes=tuple(causes), seconds_last=reasons.seconds_last(title)
+        )
+
+    def _manifest_digest(self, source: Source) -> str:
+        return source_digest(self.manifests[id(source)])
+
+
+def make_plan(
+    recipe: Recipe,
+    store: Store,
+    digests: RememberedDigests,
+    *,
+    selectors: Iterable[str] = (),
+    everything: bool = False,
+) -> Plan:
+    """Resolve sources, code and identity of a recipe, and ask the store what is done.
+
+    `selectors` name the wanted steps (default: the recipe's targets); `everything` asks for every
+    step, also those that no wanted one needs.
+    """
+    dag = build(recipe.targets)
+    codebase = Codebase(dag, recipe.module, recipe.project)
+    manifests = resolve_sources(dag, digests)
+    found = recipe_digests(
+        dag.nodes,
+        lambda step: codebase.closure(step.body).digest,
+        lambda source: source_digest(manifests[id(source)]),
+    )
+    chosen = [title for selector in selectors for title in dag.select(selector)]
+    wanted = list(dict.fromkeys(chosen or dag.targets.values()))
+    plan = Plan(
+        recipe=recipe,
+        dag=dag,
+        codebase=codebase,
+        manifests=manifests,
+        recipe_digests=found,
+        store=store,
+        resolution=Resolution(),
+        wanted=wanted,
+    )
+    asked = dag.nodes if everything else wanted
+    plan.resolution = resolve(store, dag, found, plan.action_key, asked)
+    return plan
+
+
+def resolve_sources(dag: Dag, digests: RememberedDigests) -> dict[int, SourceManifest]:
+    """The manifest of every source, each resolved once."""
+    found: dict[int, SourceManifest] = {}
+    equal: dict[Source, SourceManifest] = {}
+    for node in dag.nodes.values():
+        for role, source in node.step.sources():
+            if source not in equal:
+                equal[source] = _resolve_source(source, digests, f"{node.title}.{role}")
+            found[id(source)] = equal[source]
+    digests.save()
+    return found
+
+
+def _resolve_source(source: Source, digests: RememberedDigests, where: str) -> SourceManifest:
+    module_name, _, function_name = source.resolver.partition(":")
+    resolver = getattr(importlib.import_module(module_name), function_name)
+    manifest = cast("Callable[..., SourceManifest]", resolver)(source, digests)
+    names = [file.name for file in manifest.files]
+    if names != sorted(set(names)):
+        msg = f"source {where}: its files must be sorted by name and all different"
+        raise SourceError(msg)
+    return manifest
+
+
+def source_manifest_document(manifest: SourceManifest) -> dict[str, Any]:
+    """A source's file list as the store keeps it: names and checksums, no place."""
+    files = [[f.name, f.size_bytes, f.checksum] for f in manifest.files]
+    return {"source": files, "options": shown(dict(manifest.options))}

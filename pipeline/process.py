@@ -1,0 +1,51 @@
+"""Who this process is, so that another one on the same machine can tell whether it still lives."""
+
+from __future__ import annotations
+
+import os
+import platform
+import uuid
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from pipeline.store.objects import Owner
+
+_SAME_START_S = 0.05
+
+
+def this_process(attempt: str, run: str) -> Owner:
+    """This process as the owner of an attempt."""
+    return Owner(
+        attempt=attempt,
+        host=platform.node(),
+        host_id=host_id(),
+        pid=os.getpid(),
+        started=psutil.Process().create_time(),
+        run=run,
+    )
+
+
+@cache
+def host_id() -> str:
+    """Names this boot of this machine and, on Linux, its pid namespace."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return f"{platform.node()}/{uuid.getnode():012x}/{psutil.boot_time():.0f}"
+
+
+def is_running(pid: int, started: float) -> bool:
+    """Whether the process of that pid still runs and is the one that started then.
+
+    A zombie does not run any more; a pid may have been given to someone else since.
+    """
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return abs(process.create_time() - started) < _SAME_START_S
+    except psutil.NoSuchProcess:
+        return False

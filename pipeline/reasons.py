@@ -1,0 +1,132 @@
+"""Why a step must run: its first causes, by comparison with the last run of the recipe."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pipeline.code import explain_change
+from pipeline.shown import differences
+from pipeline.store import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.code import CodeClosure
+    from pipeline.resolve import Resolution
+    from pipeline.sources import SourceManifest
+    from pipeline.store.store import Store
+
+_SHOWN = 4
+
+
+class Reasons:
+    """Explains misses. Reads the last run's plan once, and old code or file lists on demand."""
+
+    def __init__(self, store: Store, recipe_name: str, resolution: Resolution) -> None:
+        self._store = store
+        self._recipe = recipe_name
+        self._resolution = resolution
+
+    def of(
+        self,
+        title: str,
+        step: dict[str, Any],
+        code: CodeClosure,
+        sources: Mapping[str, SourceManifest],
+    ) -> list[str]:
+        """The causes of one step, most telling first; never empty."""
+        if title in self._resolution.gone:
+            return ["its bytes are gone: no live copy is left, so they are built again"]
+        old = self._last_steps.get(title)
+        if old is None:
+            return [f"never run here{self._failure(title)}"]
+        causes = self._code(old, step, code)
+        causes += [f"config {line}" for line in differences(old["config"], step["config"])]
+        causes += self._sources(old, step, sources)
+        causes += self._inputs(old, step, has_cause=bool(causes))
+        if causes:
+            return causes
+        return [f"not finished yet{self._failure(title)}"]
+
+    def seconds_last(self, title: str) -> float | None:
+        """How long the step took when it last ran."""
+        old = self._last_steps.get(title)
+        if old is None:
+            return None
+        records = self._store.records_of_recipe(old["recipe_digest"])
+        return records[-1].provenance.get("seconds") if records else None
+
+    @cached_property
+    def _last_steps(self) -> dict[str, Any]:
+        entry = self._store.ref(last_run_name(self._recipe))
+        plan = None if entry is None else self._store.read(layout.run(entry["run"], "plan.json"))
+        return {} if plan is None else plan["steps"]
+
+    def _code(self, old: dict[str, Any], step: dict[str, Any], code: CodeClosure) -> list[str]:
+        causes = []
+        if old["body"] != step["body"]:
+            causes.append(f"body {old['body']} -> {step['body']}")
+        if old["code_digest"] != step["code_digest"]:
+            document = self._store.read(layout.code(old["code_digest"]))
+            changes = [] if document is None else explain_change(document, code.to_json())
+            causes += _some([f"code: {line}" for line in changes] or ["code changed"])
+        return causes
+
+    def _sources(
+        self, old: dict[str, Any], step: dict[str, Any], sources: Mapping[str, SourceManifest]
+    ) -> list[str]:
+        causes = []
+        for role, now in step["sources"].items():
+            before = old["sources"].get(role)
+            if before != now:
+                document = self._store.read(layout.manifest(before)) if before else None
+                rows = [] if document is None else document["source"]
+                causes += _file_changes(role, rows, sources[role])
+        return causes
+
+    def _inputs(self, old: dict[str, Any], step: dict[str, Any], *, has_cause: bool) -> list[str]:
+        if old["inputs"] != step["inputs"]:
+            return ["other inputs: " + ", ".join(parent for _, _, parent in step["inputs"])]
+        running = [p for _, _, p in step["inputs"] if p in self._resolution.misses]
+        if running:
+            return [
+                f"input {', '.join(dict.fromkeys(running))} runs; equal bytes would stop it here"
+            ]
+        if not has_cause and old["recipe_digest"] != step["recipe_digest"]:
+            changed = dict.fromkeys(parent for _, _, parent in step["inputs"])
+            return [f"input {', '.join(changed)} has other bytes"]
+        return []
+
+    def _failure(self, title: str) -> str:
+        key = self._resolution.action_keys.get(title)
+        ends = [] if key is None else self._store.ends(key)
+        if not ends:
+            return ""
+        last = ends[-1]
+        what = f"last attempt {last.state}"
+        return f"; {what}: {last.message}" if last.message else f"; {what}"
+
+
+def last_run_name(recipe_name: str) -> str:
+    """The name whose log points at the runs of a recipe."""
+    return f"run/{recipe_name}"
+
+
+def _some(lines: list[str]) -> list[str]:
+    if len(lines) <= _SHOWN:
+        return lines
+    return [*lines[:_SHOWN], f"and {len(lines) - _SHOWN} more"]
+
+
+def _file_changes(role: str, before: list[list[Any]], now: SourceManifest) -> list[str]:
+    old = {name: (size, checksum) for name, size, checksum in before}
+    new = {file.name: (file.size_bytes, file.checksum) for file in now.files}
+    lines = [
+        f"source {role}: {name} changed"
+        for name in sorted(old.keys() & new.keys())
+        if old[name] != new[name]
+    ]
+    lines += [f"source {role}: {name} added" for name in sorted(new.keys() - old.keys())]
+    lines += [f"source {role}: {name} removed" for name in sorted(old.keys() - new.keys())]
+    return _some(lines or [f"source {role} has other options"])

@@ -1,0 +1,186 @@
+"""Loads a recipe and calls it: `file.py`, `file.py:function` or `package.module:function`.
+
+A recipe is a Python function that returns steps. Its parameters are its dials; `--set name=value`
+gives them, read by the annotation of the parameter.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import sys
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any
+
+from pipeline.errors import RecipeError
+from pipeline.step import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+DEFAULT_FUNCTION = "dag"
+_TRUE = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A loaded recipe: its stable name, its targets by name, and where its project lies."""
+
+    name: str
+    targets: Mapping[str, Step]
+    settings: Mapping[str, Any]
+    module: str
+    project: Path
+
+
+def load_recipe(spec: str, settings: Sequence[str] = ()) -> Recipe:
+    """Import a recipe and call it.
+
+    Raises:
+        RecipeError: the recipe cannot be found, takes no such setting, or returns no steps.
+
+    """
+    module_name, function_name, project = _locate(spec)
+    function = _function(_import(module_name, spec), function_name, spec)
+    values = _settings(function, settings, spec)
+    return Recipe(
+        name=f"{module_name}:{function_name}",
+        targets=_targets(function(**values), spec),
+        settings=values,
+        module=module_name,
+        project=project,
+    )
+
+
+def _locate(spec: str) -> tuple[str, str, Path]:
+    """Module name, function name and project folder; puts the import root on `sys.path`."""
+    place, _, function = spec.partition(":")
+    function = function or DEFAULT_FUNCTION
+    if not place.endswith(".py"):
+        if "/" in place or not place:
+            msg = f"recipe {spec!r}: expected FILE.py, FILE.py:function or package.module:function"
+            raise RecipeError(msg)
+        _import_from(Path.cwd())
+        return place, function, Path.cwd()
+    file = Path(place).absolute()
+    if not file.is_file():
+        near = sorted(str(p) for p in Path().glob("recipes/*.py") if p.name != "__init__.py")
+        hint = f"; recipes here: {', '.join(near)}" if near else ""
+        msg = f"recipe file {place} does not exist{hint}"
+        raise RecipeError(msg)
+    parts, root = [file.stem], file.parent
+    while (root / "__init__.py").exists():
+        parts.insert(0, root.name)
+        root = root.parent
+    _import_from(root)
+    return ".".join(parts), function, root
+
+
+def _import_from(root: Path) -> None:
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+
+
+def _import(module_name: str, spec: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        msg = f"recipe {spec}: no module {error.name!r}; run where it lies, or install it"
+        raise RecipeError(msg) from error
+
+
+def _function(module: Any, name: str, spec: str) -> Callable[..., Any]:
+    function = getattr(module, name, None)
+    if not callable(function):
+        known = [
+            n
+            for n, f in vars(module).items()
+            if inspect.isfunction(f) and f.__module__ == module.__name__
+        ]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {sorted(known)}"
+        msg = f"recipe {spec}: module {module.__name__} has no function {name!r}{hint}"
+        raise RecipeError(msg)
+    return function  # type: ignore[no-any-return]  # checked to be callable
+
+
+def _settings(function: Callable[..., Any], settings: Sequence[str], spec: str) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters
+    hints = typing.get_type_hints(function)
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip()
+        if not equals:
+            msg = f"--set {setting!r}: expected name=value"
+            raise RecipeError(msg)
+        if name not in parameters:
+            near = difflib.get_close_matches(name, parameters, n=1)
+            hint = (
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"it takes {', '.join(parameters) or 'none'}"
+            )
+            msg = f"recipe {spec} has no setting {name!r}; {hint}"
+            raise RecipeError(msg)
+        values[name] = _parse(text, hints.get(name, str), f"--set {name}={text}")
+    for name, parameter in parameters.items():
+        if parameter.default is inspect.Parameter.empty and name not in values:
+            msg = f"recipe {spec} needs a value for {name!r}: --set {name}=..."
+            raise RecipeError(msg)
+    return values
+
+
+def _parse(text: str, hint: Any, place: str) -> Any:
+    """Read a setting by the annotation of its parameter."""
+    options = typing.get_args(hint)
+    if isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union:
+        if type(None) in options and text.lower() == "none":
+            return None
+        return _parse(text, next(o for o in options if o is not type(None)), place)
+    if typing.get_origin(hint) is typing.Literal:
+        for option in options:
+            if str(option) == text:
+                return option
+        msg = f"{place}: expected one of {', '.join(map(str, options))}"
+        raise RecipeError(msg)
+    if hint is bool:
+        if text.lower() in _TRUE:
+            return _TRUE[text.lower()]
+        msg = f"{place}: expected true or false"
+        raise RecipeError(msg)
+    if hint is int or hint is float:
+        try:
+            return hint(text.replace("_", ""))
+        except ValueError as error:
+            msg = f"{place}: expected {'a whole number' if hint is int else 'a number'}"
+            raise RecipeError(msg) from error
+    if hint is str or hint is Any:
+        return text
+    if typing.get_origin(hint) is tuple:
+        return tuple(_parse(item, options[0], place) for item in text.split(",") if item)
+    msg = f"{place}: a parameter of type {hint} cannot be set on the command line"
+    raise RecipeError(msg)
+
+
+def _targets(returned: Any, spec: str) -> dict[str, Step]:
+    if isinstance(returned, Step):
+        return {returned.title: returned}
+    if isinstance(returned, dict) and returned:
+        bad = [k for k, v in returned.items() if not isinstance(k, str) or not isinstance(v, Step)]
+        if not bad:
+            return returned
+        msg = f"recipe {spec} returned {bad[0]!r}: {returned[bad[0]]!r}; expected name -> Step"
+        raise RecipeError(msg)
+    if (
+        isinstance(returned, list | tuple)
+        and returned
+        and all(isinstance(s, Step) for s in returned)
+    ):
+        return {step.title: step for step in returned}
+    msg = f"recipe {spec} returned {type(returned).__name__}; expected a dict of name -> Step"
+    raise RecipeError(msg)

@@ -1,0 +1,315 @@
+"""Runs a plan: starts what is ready, retries what may be, and writes down everything.
+
+All state lies in the store, so a driver that dies loses nothing: the next one finds records, parts
+and claims and goes on. The loop here is the only place that decides order; executors only execute.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from pipeline import board as states
+from pipeline.attempt import Outcome, StepTask
+from pipeline.diary import DiaryWriter
+from pipeline.plan import source_manifest_document
+from pipeline.provenance import submission
+from pipeline.reasons import last_run_name
+from pipeline.shown import shown
+from pipeline.store import layout
+from pipeline.store.claims import Held, Observer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.board import Board
+    from pipeline.executor import Executor
+    from pipeline.plan import Plan
+    from pipeline.store.objects import Record
+    from pipeline.store.store import Store
+
+_RETRIED = frozenset({"memory", "node", "storage"})
+_WAIT_S = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a step failed: class, message, the last lines of its log."""
+
+    title: str
+    failure: str
+    message: str
+    log: tuple[str, ...]
+
+
+@dataclass(kw_only=True)
+class RunResult:
+    """How a run ended. `own` is what this run computed itself, by title."""
+
+    run_id: str | None
+    records: dict[str, Record]
+    own: dict[str, Record] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every wanted step is there."""
+        return not self.failures
+
+
+class Run:
+    """One submission of a recipe. `forced` steps compute again although their record exists."""
+
+    def __init__(self, plan: Plan, board: Board, *, forced: frozenset[str] = frozenset()) -> None:
+        self.run_id = layout.new_id()
+        self._plan = plan
+        self._store: Store = plan.store
+        self._board = board
+        self._forced = forced | plan.resolution.gone
+        self._records = dict(plan.resolution.records)
+        self._todo = {t: self._open_parents(t) for t in plan.dag.nodes if self._must_run(t)}
+        self._children = plan.dag.children()
+        self._ready = [title for title, parents in self._todo.items() if not parents]
+        self._handles: dict[int, str] = {}
+        self._held: dict[str, float] = {}
+        self._tries: dict[str, int] = {}
+        self._observer = Observer(plan.store)
+        self._provenance = submission(plan.recipe.project)
+        self._result = RunResult(run_id=self.run_id, records=self._records)
+
+    def execute(self, make_executor: Callable[[], Executor]) -> RunResult:
+        """Run to the end; whatever is independent of a failed step still runs.
+
+        A `KeyboardInterrupt` stops the attempts, notes it and passes on.
+        """
+        started = time.monotonic()
+        self._prepare()
+        with DiaryWriter(self._store, self.run_id, "driver") as diary, _Watcher(self):
+            diary.event("run_started", recipe=self._plan.recipe.name, **self._provenance)
+            executor = make_executor()
+            try:
+                self._loop(executor, diary)
+            except KeyboardInterrupt:
+                self._stop(executor, diary)
+                raise
+            finally:
+                executor.close()
+            self._result.seconds = time.monotonic() - started
+            state = "succeeded" if self._result.is_good else "failed"
+            diary.event("run_ended", state=state)
+        self._finish(state)
+        return self._result
+
+    def observe(self) -> None:
+        """Read how far the running steps are from their heartbeats."""
+        for title in self._board.titles_in(states.RUNNING, states.BUSY)[:_SHOWN]:
+            key = self._plan.resolution.action_keys.get(title)
+            keys = [] if key is None else self._store.adapter.list(layout.claims(key))
+            beats = [k for k in keys if k.endswith(".beat")]
+            row = self._store.read(beats[-1]) if beats and beats[-1] == keys[-2] else None
+            if row and "done" in row:
+                self._board.progress(title, row)
+
+    def _must_run(self, title: str) -> bool:
+        return title in self._plan.resolution.misses or title in self._forced
+
+    def _open_parents(self, title: str) -> set[str]:
+        parents = {parent for _, _, parent in self._plan.dag.nodes[title].parents}
+        return {parent for parent in parents if self._must_run(parent)}
+
+    def _prepare(self) -> None:
+        """Everything that must be readable before the first attempt starts."""
+        plan, store = self._plan, self._store
+        closures = {c.digest: c for c in map(plan.closure, self._todo)}
+        plan.codebase.check_installed(closures.values())
+        store.prepare()
+        for digest, closure in closures.items():
+            store.create(layout.code(digest), closure.to_json())
+        for title in self._todo:
+            for record in plan.source_records(title):
+                manifest = plan.sources(title)[record.role]
+                key = layout.manifest(record.manifest_digest)
+                store.create(key, source_manifest_document(manifest))
+        store.create(layout.run(self.run_id, "plan.json"), plan.document())
+        store.add_ref(last_run_name(plan.recipe.name), {"run": self.run_id})
+        for title in plan.resolution.cut_off:
+            store.write_marker(self._records[title], plan.recipe_digests[title])
+
+    def _loop(self, executor: Executor, diary: DiaryWriter) -> None:
+        while self._ready or self._handles or self._held:
+            while self._ready:
+                self._begin(self._ready.pop(0), executor, diary)
+            for handle, outcome in executor.wait(_WAIT_S) if self._handles else ():
+                self._end(self._handles.pop(handle), outcome, diary)
+            self._look_at_held(diary)
+
+    def _begin(self, title: str, executor: Executor, diary: DiaryWriter) -> None:
+        """Start a step whose inputs are there, unless its action is done already."""
+        contents = {
+            parent: self._records[parent].content_digest
+            for _, _, parent in self._plan.dag.nodes[title].parents
+        }
+        key = self._plan.action_key(title, contents)
+        self._plan.resolution.action_keys[title] = key
+        record = None if title in self._forced else self._store.record(key)
+        if record is not None:
+            self._store.write_marker(record, self._plan.recipe_digests[title])
+            self._succeed(title, record, states.CACHED, "equal inputs")
+            return
+        diary.event("step_started", title=title, action_key=key)
+        self._board.set(title, states.RUNNING)
+        self._handles[executor.start(self._task(title, key))] = title
+
+    def _end(self, title: str, outcome: Outcome, diary: DiaryWriter) -> None:
+        diary.event("step_ended", title=title, state=outcome.state, failure=outcome.failure)
+        if outcome.state == "busy" and outcome.held is not None:
+            self._hold(title, outcome.held)
+        elif outcome.state in ("published", "adopted") and outcome.record is not None:
+            if outcome.own is not None:
+                self._result.own[title] = outcome.own
+            note = "" if outcome.state == "published" else "by another run"
+            self._store.write_marker(outcome.record, self._plan.recipe_digests[title])
+            self._succeed(title, outcome.record, states.DONE, note)
+        elif self._may_retry(title, outcome):
+            self._observer.look(self._plan.resolution.action_keys[title])
+            self._board.set(title, states.WAITING, note=f"retry after {outcome.failure}")
+            self._ready.append(title)
+        else:
+            self._fail(title, outcome)
+
+    def _may_retry(self, title: str, outcome: Outcome) -> bool:
+        self._tries[title] = self._tries.get(title, 0) + 1
+        retries = self._plan.dag.nodes[title].step.resources.retries
+        return outcome.failure in _RETRIED and self._tries[title] <= retries
+
+    def _hold(self, title: str, held: Held) -> None:
+        self._held[title] = time.monotonic() + _WAIT_S
+        owner = held.owner
+        self._board.set(title, states.BUSY, note=f"by {owner.host} pid {owner.pid}")
+
+    def _look_at_held(self, diary: DiaryWriter) -> None:
+        """Adopt what another run has finished; take over what it has dropped."""
+        if self._held and not self._handles:
+            time.sleep(_WAIT_S)
+        for title in [t for t, due in self._held.items() if due <= time.monotonic()]:
+            found = self._observer.look(self._plan.resolution.action_keys[title])
+            if isinstance(found, Held):
+                self._hold(title, found)
+                continue
+            del self._held[title]
+            diary.event("claim_free", title=title)
+            self._ready.append(title)
+
+    def _succeed(self, title: str, record: Record, state: str, note: str) -> None:
+        self._records[title] = record
+        self._board.set(title, state, note=note)
+        for child in self._children[title]:
+            if child in self._todo:
+                self._todo[child].discard(title)
+                if not self._todo[child]:
+                    self._ready.append(child)
+
+    def _fail(self, title: str, outcome: Outcome) -> None:
+        failure = outcome.failure or outcome.state
+        self._result.failures.append(
+            Failure(title=title, failure=failure, message=outcome.message, log=outcome.log)
+        )
+        self._board.set(title, states.FAILED, note=outcome.message)
+        below = list(self._children[title])
+        while below:
+            child = below.pop()
+            if child in self._todo:
+                self._board.set(child, states.SKIPPED, note=f"needs {title}")
+                below += self._children[child]
+
+    def _stop(self, executor: Executor, diary: DiaryWriter) -> None:
+        diary.event("run_cancelled", by="interrupt")
+        executor.cancel()
+        for title in self._board.titles_in(states.RUNNING, states.BUSY):
+            self._board.set(title, states.CANCELLED)
+        self._finish("cancelled")
+
+    def _finish(self, state: str) -> None:
+        rows = {
+            title: {"action_key": record.action_key, "content_digest": record.content_digest}
+            for title, record in self._records.items()
+        }
+        failures = [vars(failure) | {"log": list(failure.log)} for failure in self._result.failures]
+        document = {"state": state, "steps": rows, "failures": failures}
+        self._store.create(layout.run(self.run_id, "end.json"), document)
+        if state == "succeeded":
+            move_refs(self._plan, self._records, self.run_id)
+
+    def _task(self, title: str, key: str) -> StepTask:
+        plan, step = self._plan, self._plan.dag.nodes[title].step
+        closure = plan.closure(title)
+        return StepTask(
+            store_url=self._store.url,
+            run_id=self.run_id,
+            action_key=key,
+            recipe_digest=plan.recipe_digests[title],
+            name=step.name,
+            title=title,
+            body=step.body,
+            config=step.config,
+            config_shown=shown(step.config),
+            code_digest=closure.digest,
+            modules=dict(closure.modules),
+            inputs=plan.input_records(title, self._records),
+            sources=plan.sources(title),
+            source_records=plan.source_records(title),
+            cpus=step.resources.cpus,
+            gpus=step.resources.gpus,
+            memory_bytes=step.resources.memory_bytes,
+            environment=dict(step.resources.environment),
+            forced=title in self._forced,
+            provenance=self._provenance,
+        )
+
+
+_SHOWN = 16
+
+
+class _Watcher:
+    """A thread that keeps the board's progress fresh while the loop waits."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._stop = Event()
+        self._thread = Thread(target=self._watch, name="watcher", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(timeout=5)
+
+    def _watch(self) -> None:
+        interval = self._run._store.adapter.beat_interval_s  # noqa: SLF001 - same module
+        while not self._stop.wait(min(interval, 2.0)):
+            try:
+                self._run.observe()
+            except Exception:  # noqa: BLE001, S112 - the screen may lag, the run must not stop
+                continue
+
+
+def move_refs(plan: Plan, records: dict[str, Record], run_id: str | None) -> None:
+    """Point the names of the targets, and of the steps looked at, to what is current now."""
+    names = {title: title for title in records} | dict(plan.dag.targets)
+    for name, title in names.items():
+        record = records.get(title)
+        if record is None:
+            continue
+        value: dict[str, Any] = {
+            "title": title,
+            "action_key": record.action_key,
+            "content_digest": record.content_digest,
+            "attempt": record.attempt,
+        }
+        current = plan.store.ref(name)
+        if current is None or any(current.get(k) != v for k, v in value.items()):
+            plan.store.add_ref(name, {**value, "run": run_id})

@@ -1,0 +1,178 @@
+"""Where every object of the store lies. `docs/store.md` is the specification; this is its code.
+
+Digests are 64 hex digits. Attempt and run ids start with a UTC time so that listings sort.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+from datetime import UTC, datetime
+from hashlib import sha256
+from urllib.parse import quote
+
+from pipeline.errors import UsageError
+
+FORMAT = 1
+FORMAT_KEY = "seaglass.json"
+_MAX_NAME = 4_000
+_MAX_ESCAPED = 200
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def new_id() -> str:
+    """A sortable id that no one else makes: UTC time to the second and 64 random bits."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(8)}"
+
+
+def is_digest(text: str) -> bool:
+    """Whether `text` is a full-length digest."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def _sharded(kind: str, digest: str) -> str:
+    return f"v1/{kind}/{digest[:2]}/{digest}"
+
+
+def action(action_key: str) -> str:
+    """The record: one, immutable; its presence means done."""
+    return _sharded("actions", action_key) + ".json"
+
+
+def recipe(recipe_digest: str) -> str:
+    """Prefix of the markers from a recipe digest to action keys."""
+    return _sharded("recipes", recipe_digest)
+
+
+def marker(recipe_digest: str, action_key: str) -> str:
+    """One marker."""
+    return f"{recipe(recipe_digest)}/{action_key}"
+
+
+def manifest(content_digest: str) -> str:
+    """The logical file list of an artifact or a source."""
+    return _sharded("manifests", content_digest) + ".json"
+
+
+def locations(content_digest: str) -> str:
+    """Prefix of the physical copies of an artifact."""
+    return _sharded("locations", content_digest)
+
+
+def location(content_digest: str, attempt: str) -> str:
+    """One physical copy."""
+    return f"{locations(content_digest)}/{attempt}.json"
+
+
+def tombstones(content_digest: str) -> str:
+    """Prefix of the tombstones of physical copies, one per evicted or corrupt copy."""
+    return _sharded("tombstones", content_digest)
+
+
+def data(attempt: str, path: str) -> str:
+    """A data object of one attempt. The logical path is escaped part by part."""
+    return f"v1/data/{attempt}/" + "/".join(_escaped(part) for part in path.split("/"))
+
+
+def producer(content_digest: str, action_key: str) -> str:
+    """Edge: this action wrote these bytes."""
+    return f"{_sharded('producers', content_digest)}/{action_key}"
+
+
+def consumers(content_digest: str) -> str:
+    """Prefix of the edges from these bytes to what read them."""
+    return _sharded("consumers", content_digest)
+
+
+def consumer(content_digest: str, action_key: str) -> str:
+    """Edge: this action read these bytes."""
+    return f"{consumers(content_digest)}/{action_key}"
+
+
+def parts(action_key: str) -> str:
+    """Prefix of finished pieces inside a step."""
+    return _sharded("parts", action_key)
+
+
+def part(action_key: str, part_key: str) -> str:
+    """One finished piece."""
+    return f"{parts(action_key)}/{part_key}.json"
+
+
+def attempts(action_key: str) -> str:
+    """Prefix of how attempts at this action ended."""
+    return _sharded("attempts", action_key)
+
+
+def end(action_key: str, attempt: str) -> str:
+    """How one attempt ended; the fence, created once."""
+    return f"{attempts(action_key)}/{attempt}/end.json"
+
+
+def late(action_key: str, attempt: str) -> str:
+    """A result that came after the record of another attempt."""
+    return f"{attempts(action_key)}/{attempt}/late.json"
+
+
+def claims(action_key: str) -> str:
+    """Prefix of the claims on an action."""
+    return _sharded("claims", action_key)
+
+
+def claim(action_key: str, epoch: int) -> str:
+    """Who works on an action in this epoch; the highest epoch owns it."""
+    return f"{claims(action_key)}/{epoch:08d}.json"
+
+
+def beat(action_key: str, epoch: int) -> str:
+    """The heartbeat of a claim: the one object that is written again, by its owner alone."""
+    return f"{claims(action_key)}/{epoch:08d}.beat"
+
+
+def code(digest: str) -> str:
+    """The source text behind a code digest."""
+    return f"v1/code/{digest}.json"
+
+
+def run(run_id: str, name: str) -> str:
+    """An object of one run: `plan.json`, `end.json`."""
+    return f"v1/runs/{run_id}/{name}"
+
+
+def events(run_id: str, writer: str, sequence: int) -> str:
+    """One chunk of a writer's event chain."""
+    return f"v1/runs/{run_id}/{writer}/{sequence:08d}.jsonl"
+
+
+def bodies(run_id: str, writer: str, sequence: int) -> str:
+    """The bodies of one chunk's events, beside the chain so that one can be redacted."""
+    return f"v1/runs/{run_id}/{writer}/{sequence:08d}.bodies.jsonl"
+
+
+def refs(name: str) -> str:
+    """Prefix of the append-only log of a name."""
+    return f"v1/refs/{_escaped(checked_name(name))}"
+
+
+def ref(name: str, sequence: int) -> str:
+    """One entry in the log of a name."""
+    return f"{refs(name)}/{sequence:08d}.json"
+
+
+def checked_name(name: str) -> str:
+    """A name for people, in Unicode NFC so that no two names look alike by encoding alone."""
+    normal = unicodedata.normalize("NFC", name)
+    if not normal or not normal.isprintable() or len(normal.encode()) > _MAX_NAME:
+        msg = f"name {name[:60]!r} must have 1..{_MAX_NAME} bytes of printable characters"
+        raise UsageError(msg)
+    return normal
+
+
+def _escaped(part: str) -> str:
+    # The leading underscore keeps names such as "..", ".tmp-" and "con" from meaning anything;
+    # what would be too long for a file name on disk keeps its head and gains a digest.
+    text = "_" + quote(part, safe="+@=").replace("~", "%7E")
+    if len(text) <= _MAX_ESCAPED:
+        return text
+    return f"{text[: _MAX_ESCAPED - 66]}={sha256(part.encode()).hexdigest()}"

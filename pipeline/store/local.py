@@ -1,0 +1,135 @@
+"""The local disk as a store.
+
+fsspec's own local `mode="create"` tests for existence and then writes: with 16 threads almost
+every second race has several winners. Here an object is written to a temporary file, synced, and
+linked to its name: `link` is exclusive, and a reader sees the whole object or none.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from pipeline.errors import StoreError
+from pipeline.store.adapter import checked_key
+
+_TEMPORARY = ".tmp-"
+
+
+class LocalAdapter:
+    """A folder of this machine. It is made by the first write."""
+
+    beat_interval_s = 0.5
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.expanduser().absolute()
+
+    @property
+    def url(self) -> str:
+        """The folder's absolute path."""
+        return str(self.root)
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Create an object exclusively: temporary file, fsync, link."""
+        target = self._target(key)
+        temporary = _write_temporary(target, data)
+        try:
+            os.link(temporary, target)
+        except FileExistsError:
+            return self.read(key) == data
+        except OSError as error:
+            msg = (
+                f"{target}: this filesystem refuses hard links ({error.strerror}), so it cannot "
+                "create exclusively; choose another folder with --store"
+            )
+            raise StoreError(msg) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+        return True
+
+    def replace(self, key: str, data: bytes) -> None:
+        """Write an object that has one writer; readers see the old or the new bytes."""
+        target = self._target(key)
+        temporary = target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+        temporary.write_bytes(data)  # a lost heartbeat costs nothing: no fsync
+        temporary.replace(target)
+
+    def read(self, key: str) -> bytes | None:
+        """The object's bytes, or None."""
+        try:
+            return self._path(key).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def list(self, prefix: str) -> list[str]:
+        """All keys below the prefix, sorted."""
+        found = []
+        for folder, _, names in os.walk(self._path(prefix)):
+            relative = Path(folder).relative_to(self.root).as_posix()
+            found += [f"{relative}/{name}" for name in names if not name.startswith(_TEMPORARY)]
+        return sorted(found)
+
+    def size_bytes(self, key: str) -> int | None:
+        """The object's size, or None."""
+        try:
+            return self._path(key).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def open_write(self, key: str) -> BinaryIO:
+        """Open a new data file, synced to disk when it is closed."""
+        return cast("BinaryIO", _SyncedFile(self._target(key), "xb"))
+
+    def open_read(self, key: str) -> BinaryIO:
+        """Open an object for reading."""
+        return self._path(key).open("rb")
+
+    def local_path(self, key: str) -> Path:
+        """The file itself."""
+        return self._path(key)
+
+    def _path(self, key: str) -> Path:
+        return self.root / checked_key(key)
+
+    def _target(self, key: str) -> Path:
+        target = self._path(key)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            msg = (
+                f"cannot write to the store {self.root}: {error.strerror}; choose one with --store"
+            )
+            raise StoreError(msg) from error
+        return target
+
+
+class _SyncedFile(FileIO):
+    """A file that is on disk once `close` has returned."""
+
+    def close(self) -> None:
+        if not self.closed:
+            with suppress(OSError):  # a full disk has already raised in write
+                os.fsync(self.fileno())
+        super().close()
+
+
+def _write_temporary(target: Path, data: bytes) -> Path:
+    temporary = target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+    with temporary.open("xb") as sink:
+        sink.write(data)
+        sink.flush()
+        os.fsync(sink.fileno())
+    return temporary
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,216 @@
+"""The documents that the store holds, as types. All are JSON with sorted keys.
+
+Reading is strict: an unknown format is refused, a missing field is corruption, unknown fields are
+kept out of the way so that a later minor version can add one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+from pipeline.encoding import digest
+from pipeline.errors import CorruptError, FormatError
+from pipeline.store.layout import FORMAT
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """One file of an artifact: logical path, size, sha256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """All files of an artifact, sorted by path. `content_digest` is the root over them."""
+
+    files: tuple[FileEntry, ...]
+
+    @property
+    def content_digest(self) -> str:
+        """Digest over (path, size, sha256) of every file, wherever the bytes lie."""
+        return digest(tuple((f.path, f.size_bytes, f.sha256) for f in self.files))
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all files together."""
+        return sum(f.size_bytes for f in self.files)
+
+    def to_bytes(self) -> bytes:
+        """The stored form."""
+        return dump({"files": [asdict(f) for f in self.files]})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> Manifest:
+        """Read the stored form."""
+        rows = load(data, where).get("files", [])
+        return cls(files=tuple(build(FileEntry, row, where) for row in rows))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """One physical copy of an artifact: logical path -> object key."""
+
+    content_digest: str
+    attempt: str
+    keys: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputRecord:
+    """One input of an action. `index` is the place in an ordered role, else None."""
+
+    role: str
+    index: int | None
+    title: str
+    content_digest: str
+    action_key: str
+    recipe_digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRecord:
+    """One source of an action, by the digest of its manifest."""
+
+    role: str
+    manifest_digest: str
+    num_files: int
+    size_bytes: int
+    provenance: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What an action made, from what, by which code, and who ran it. Written last."""
+
+    action_key: str
+    recipe_digest: str
+    content_digest: str
+    attempt: str
+    name: str
+    title: str
+    body: str
+    config: Any
+    code_digest: str
+    inputs: tuple[InputRecord, ...]
+    sources: tuple[SourceRecord, ...]
+    num_files: int
+    size_bytes: int
+    provenance: dict[str, Any]
+    format: int = FORMAT
+
+    def to_bytes(self) -> bytes:
+        """The stored form."""
+        return dump(asdict(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> Record:
+        """Read the stored form."""
+        return cls.from_json(load(data, where), where)
+
+    @classmethod
+    def from_json(cls, row: dict[str, Any], where: str) -> Record:
+        """Read a parsed document, for example the one inside a seal."""
+        if row.get("format", FORMAT) > FORMAT:
+            msg = f"{where}: format {row['format']} is newer than {FORMAT}; upgrade seaglass"
+            raise FormatError(msg)
+        inputs = tuple(build(InputRecord, r, where) for r in row.get("inputs", ()))
+        sources = tuple(build(SourceRecord, r, where) for r in row.get("sources", ()))
+        return build(cls, {**row, "inputs": inputs, "sources": sources}, where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A finished piece inside a step: the files of a shard, or a saved state."""
+
+    kind: str
+    label: str
+    attempt: str
+    files: tuple[FileEntry, ...]
+    keys: dict[str, str]
+    result: Any
+
+    def to_bytes(self) -> bytes:
+        """The stored form."""
+        return dump(asdict(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> Part:
+        """Read the stored form."""
+        row = load(data, where)
+        files = tuple(build(FileEntry, r, where) for r in row.get("files", ()))
+        return build(cls, {**row, "files": files}, where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """How an attempt ended: `sealed` (with the record), `failed`, `cancelled` or `lost`."""
+
+    state: str
+    attempt: str
+    record: dict[str, Any] | None = None
+    failure: str | None = None
+    message: str | None = None
+    log: tuple[str, ...] = ()
+    by: dict[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """The stored form."""
+        return dump(asdict(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str) -> End:
+        """Read the stored form."""
+        row = load(data, where)
+        return build(cls, {**row, "log": tuple(row.get("log", ()))}, where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """The process that holds a claim. Host and start time tell one pid from its next user."""
+
+    attempt: str
+    host: str
+    host_id: str
+    pid: int
+    started: float
+    run: str
+
+
+def dump(value: Any) -> bytes:
+    """Deterministic JSON for the store."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def load(data: bytes, where: str) -> dict[str, Any]:
+    """Parse a stored document.
+
+    Raises:
+        CorruptError: the object does not hold a JSON document.
+
+    """
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        msg = f"{where}: not a JSON document ({error}); the object was changed or cut short"
+        raise CorruptError(msg) from error
+    if not isinstance(value, dict):
+        msg = f"{where}: holds {type(value).__name__}, expected an object"
+        raise CorruptError(msg)
+    return value
+
+
+def build(kind: type[T], row: dict[str, Any], where: str) -> T:
+    """Make a dataclass of a parsed row, or say what is missing."""
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]  # every caller passes a dataclass
+    try:
+        return kind(**{k: v for k, v in row.items() if k in known})
+    except TypeError as error:
+        msg = f"{where}: incomplete {kind.__name__}: {error}"
+        raise CorruptError(msg) from error

@@ -1,0 +1,85 @@
+"""How an attempt becomes an artifact: the one place that knows the order.
+
+Data first; then location, manifest, edges and marker, which point at nothing that a reader would
+believe yet; then the *seal*, the exclusive create of `end.json`, which holds the whole record;
+then the record, exclusively. Whoever wants an attempt dead must create the same `end.json` as
+lost: one of the two wins, for ever. A sealed attempt without a record is published by whoever
+finds it, so a crash between the two loses nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from pipeline.errors import StoreError
+from pipeline.store import layout
+from pipeline.store.objects import End, Location, Record, dump
+
+if TYPE_CHECKING:
+    from pipeline.store.files import AttemptFiles
+    from pipeline.store.store import Store
+
+
+def publish(store: Store, record: Record, files: AttemptFiles) -> Record:
+    """Publish an attempt; returns the record that counts, which may be another attempt's.
+
+    Raises:
+        StoreError: an observer has declared this attempt lost; nothing was published.
+
+    """
+    manifest = files.manifest()
+    create = store.adapter.create
+    location = Location(
+        content_digest=record.content_digest, attempt=record.attempt, keys=files.keys
+    )
+    create(layout.location(record.content_digest, record.attempt), dump(asdict(location)))
+    create(layout.manifest(record.content_digest), manifest.to_bytes())
+    _write_edges(store, record)
+    seal = End(state="sealed", attempt=record.attempt, record=asdict(record))
+    if not create(layout.end(record.action_key, record.attempt), seal.to_bytes()):
+        msg = (
+            f"attempt {record.attempt} was declared dead while it worked; its result is dropped "
+            "and the step runs again"
+        )
+        raise StoreError(msg)
+    return complete(store, record)
+
+
+def complete(store: Store, sealed: Record) -> Record:
+    """Create the record of a sealed attempt, or note that another one was first."""
+    _write_edges(store, sealed)
+    if store.adapter.create(layout.action(sealed.action_key), sealed.to_bytes()):
+        return sealed
+    current = store.record(sealed.action_key)
+    if current is None:
+        msg = f"record {layout.action(sealed.action_key)} exists but cannot be read"
+        raise StoreError(msg)
+    if current.attempt != sealed.attempt:
+        same = current.content_digest == sealed.content_digest
+        store.create(
+            layout.late(sealed.action_key, sealed.attempt),
+            {"content_digest": sealed.content_digest, "current": current.attempt, "same": same},
+        )
+    return current
+
+
+def close(store: Store, action_key: str, end: End) -> End:
+    """End an attempt that publishes nothing. Returns how it ended, which may be otherwise."""
+    key = layout.end(action_key, end.attempt)
+    if store.adapter.create(key, end.to_bytes()):
+        return end
+    found = store.end(action_key, end.attempt)
+    if found is None:
+        msg = f"{store.url}/{key} exists but cannot be read"
+        raise StoreError(msg)
+    return found
+
+
+def _write_edges(store: Store, record: Record) -> None:
+    store.create(layout.producer(record.content_digest, record.action_key), {"title": record.title})
+    for item in record.inputs:
+        store.create(
+            layout.consumer(item.content_digest, record.action_key), {"title": record.title}
+        )
+    store.write_marker(record, record.recipe_digest)
