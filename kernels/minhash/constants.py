@@ -7,8 +7,12 @@ Massive Datasets, section 3.4). What meets is verified, so precision does not ha
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 NUM_BANDS = 32
 NUM_ROWS = 8

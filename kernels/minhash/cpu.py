@@ -10,11 +10,11 @@ wrap, so results are the same on every machine.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from kernels.minhash.constants import (
     BAND_MULTIPLIER,
@@ -33,6 +33,9 @@ from kernels.minhash.constants import (
     WORD_PRIME,
     lane_parameters,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _SEPARATOR, _LETTER, _UNSPACED = 0, 1, 2
 _WORD_OFFSET = np.uint64(WORD_OFFSET)
@@ -71,7 +74,7 @@ def shingle_sets(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Shingle
     """The shingle set of every document of a batch."""
     buffer = _buffer(offsets)
     sets = []
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+    for start, stop in pairwise(offsets):
         count = _shingle(data, start, stop, buffer, _ASCII)
         sets.append(np.unique(buffer[:count]))
     bounds = np.zeros(len(sets) + 1, dtype=np.int64)

@@ -8,13 +8,15 @@ alike. One of a million strangers costs at most `MAX_CENTRES` comparisons per do
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from kernels.representatives.reference import MAX_CENTRES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Choice(NamedTuple):

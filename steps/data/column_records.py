@@ -67,8 +67,11 @@ def _rows(
 ) -> Iterator[Found]:
     columns = batch.schema.names
     if options["text_field"] not in columns:
-        msg = f"file {name!r} has no column {options['text_field']!r}; it has {', '.join(columns)}"
-        raise SourceError(f"{msg}. Say text_field= on the source")
+        msg = (
+            f"file {name!r} has no column {options['text_field']!r}; it has {', '.join(columns)}. "
+            "Say text_field= on the source"
+        )
+        raise SourceError(msg)
     values = [
         _values(column, decode=column_name == options["text_field"])
         for column_name, column in zip(columns, batch.columns, strict=True)
@@ -103,9 +106,7 @@ def _sizes(column: pa.Array) -> list[int | None]:
     return sizes
 
 
-def _fields(
-    columns: list[str], values: list[Any], row: int
-) -> tuple[dict[str, Any], list[Fault]]:
+def _fields(columns: list[str], values: list[Any], row: int) -> tuple[dict[str, Any], list[Fault]]:
     fields = dict(zip(columns, values, strict=True))
     faults: list[Fault] = []
     for column, value in fields.items():

@@ -23,8 +23,11 @@ _GZIP_WINDOW = 31  # zlib's code for "15 bits, gzip framing"
 
 
 class _Decompressor(Protocol):
-    eof: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
 
     def decompress(self, data: bytes, /) -> bytes: ...
 
@@ -36,7 +39,7 @@ def chunks(stream: IO[bytes]) -> Iterator[bytes | Fault]:
     if head.startswith(_GZIP_MAGIC):
         yield from _members(stream, lambda: zlib.decompressobj(_GZIP_WINDOW), "gzip")
     elif head == _ZSTD_MAGIC:
-        yield from _members(stream, zstandard.ZstdDecompressor().decompressobj, "zstd")
+        yield from _members(stream, lambda: zstandard.ZstdDecompressor().decompressobj(), "zstd")
     else:
         while chunk := stream.read(_CHUNK_BYTES):
             yield chunk

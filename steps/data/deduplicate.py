@@ -34,8 +34,8 @@ class MatchConfig:
     def __post_init__(self) -> None:
         if not _MIN_THRESHOLD <= self.threshold <= 1:
             msg = (
-                f"threshold={self.threshold} must be in {_MIN_THRESHOLD}..1: below, the MinHash keys "
-                "miss most pairs, and what is missed would look unique"
+                f"threshold={self.threshold} must be in {_MIN_THRESHOLD}..1: below, the MinHash "
+                "keys miss most pairs, and what is missed would look unique"
             )
             raise ConfigError(msg)
         if isinstance(self.priority, str) or len(set(self.priority)) != len(self.priority):

@@ -37,8 +37,8 @@ def run(config: DeduplicateConfig, inputs: Inputs, output: Output) -> None:
     ledger = merged(output.map_shards(write_partition, shards))
     if ledger.as_json() != decided:
         msg = (
-            f"step 'deduplicate' wrote {ledger.as_json()}, but 'match_duplicates' decided {decided}; "
-            "nothing is published. This is a bug in one of them"
+            f"step 'deduplicate' wrote {ledger.as_json()}, but 'match_duplicates' decided "
+            f"{decided}; nothing is published. This is a bug in one of them"
         )
         raise LedgerError(msg)
     ledger.write(output, step="deduplicate")
@@ -78,7 +78,9 @@ def write_partition(
 def _documents(inputs: Inputs, first: str, last: str) -> pa.Table:
     artifacts = inputs.many("documents")
     tables = [
-        read_range(artifacts[index].local(path), first, last).select(DOCUMENTS.names).cast(DOCUMENTS)
+        read_range(artifacts[index].local(path), first, last)
+        .select(DOCUMENTS.names)
+        .cast(DOCUMENTS)
         for index, path in document_shards(artifacts)
     ]
     return pa.concat_tables([DOCUMENTS.empty_table(), *tables])
@@ -116,7 +118,12 @@ def _exact_removals(documents: pa.Table) -> pa.Table:
 
 def _removals(documents: pa.Table, kept: Any, jaccard: Any, rule: str) -> pa.Table:
     rules = pa.array([rule] * documents.num_rows, pa.string())
-    columns = [*(documents[name] for name in ("doc_id", "source", "source_id")), kept, jaccard, rules]
+    columns = [
+        *(documents[name] for name in ("doc_id", "source", "source_id")),
+        kept,
+        jaccard,
+        rules,
+    ]
     return pa.Table.from_arrays(columns, schema=REMOVALS)
 
 

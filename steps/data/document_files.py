@@ -36,7 +36,9 @@ def write_table(output: Output, path: str, table: pa.Table, *, text_bytes: int =
             sink,
             row_group_size=rows,
             compression="zstd",
-            use_dictionary=[name for name in ("source", "file", "rule") if name in table.schema.names],
+            use_dictionary=[
+                name for name in ("source", "file", "rule") if name in table.schema.names
+            ],
             write_statistics=["doc_id"] if "doc_id" in table.schema.names else False,
         )
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pipeline.errors import ConfigError
-from pipeline.sources import Source
 from pipeline.step import Resources, Step
+
+if TYPE_CHECKING:
+    from pipeline.sources import Source
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The body of download: shards of the manifest, each fetched, verified, parsed and accounted for."""
+"""The body of download: shards of the manifest, each fetched, verified, parsed and counted."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def fetch_shard(
 
 
 def _shards(files: Sequence[SourceFile], shard_bytes: int) -> list[tuple[int, int, int]]:
-    """Neighbouring files up to `shard_bytes` together; what a shard holds depends on nothing else."""
+    """Neighbouring files up to `shard_bytes` together, as (number, first file, stop)."""
     bounds = [0]
     size = 0
     for index, file in enumerate(files):
@@ -75,9 +75,7 @@ def _shards(files: Sequence[SourceFile], shard_bytes: int) -> list[tuple[int, in
 class _ShardReader:
     """Turns the records and faults of one shard into its documents, quarantine and ledger."""
 
-    def __init__(
-        self, output: Output, prefix: str, options: Any, file_bytes: int
-    ) -> None:
+    def __init__(self, output: Output, prefix: str, options: Any, file_bytes: int) -> None:
         self.ledger = Ledger()
         self._output = output
         self._prefix = prefix
@@ -107,7 +105,14 @@ class _ShardReader:
         return {"ledger": self.ledger.as_json(), "faults": faults, "sources": self._sources}
 
     def _fault(self, file: SourceFile, fault: Fault) -> None:
-        row = (file.name, fault.offset, fault.size_bytes, fault.reason, fault.outcome, fault.excerpt)
+        row = (
+            file.name,
+            fault.offset,
+            fault.size_bytes,
+            fault.reason,
+            fault.outcome,
+            fault.excerpt,
+        )
         self._quarantine.append(row)
         if fault.documents:
             self.ledger.enter(documents=fault.documents, bytes=fault.size_bytes)
@@ -139,7 +144,7 @@ def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 def _refuse_short(ledger: Ledger, files: Sequence[SourceFile]) -> None:
     arrived = ledger.left.get("files", 0)
     if arrived != len(files):
-        msg = f"{arrived} of {len(files)} files of the source arrived; nothing is published. Run again"
+        msg = f"{arrived} of {len(files)} files of the source arrived; nothing is published"
         raise SourceError(msg)
     documents = ledger.entered.get("documents", 0)
     for reason, counts in ledger.removed.items():
@@ -165,5 +170,6 @@ def _summary(ledger: Ledger, results: list[dict[str, Any]]) -> dict[str, Any]:
     }
     rows = [[name, documents, megabytes(size)] for name, (documents, size) in largest[:8]]
     title = "Largest sources" if len(largest) > len(rows) else "Sources"
-    tables = [{"title": title, "columns": ["source", "documents", "text"], "rows": rows}]
-    return {"title": "Downloaded documents", "facts": facts, "tables": tables + removal_rows(ledger)}
+    table = {"title": title, "columns": ["source", "documents", "text"], "rows": rows}
+    tables = [table, *removal_rows(ledger)]
+    return {"title": "Downloaded documents", "facts": facts, "tables": tables}

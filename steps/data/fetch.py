@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 import fsspec
 from google_crc32c import Checksum
@@ -51,7 +51,7 @@ def fetched(source: OpenedSource, file: SourceFile, scratch: Path) -> Iterator[F
         SourceError: it is missing, short, long, or not the one that the plan saw.
 
     """
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=scratch) as spool:
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(scratch)) as spool:
         sha256 = _copy(source, file, spool)
         spool.seek(0)
         yield Fetched(spool, sha256)
@@ -85,8 +85,7 @@ def _copy(source: OpenedSource, file: SourceFile, spool: IO[bytes]) -> str:
 
 def _hash(algorithm: str, file: SourceFile) -> _Hash:
     if algorithm == "crc32c":
-        checksum: _Hash = Checksum()
-        return checksum
+        return cast("_Hash", Checksum())  # type: ignore[no-untyped-call]  # it ships no types
     if algorithm == "git":
         return hashlib.sha1(b"blob %d\0" % file.size_bytes, usedforsecurity=False)
     if algorithm in ("md5", "sha1"):
@@ -100,6 +99,6 @@ def _hash(algorithm: str, file: SourceFile) -> _Hash:
 
 def _changed(file: SourceFile, found: str, expected: str) -> SourceError:
     return SourceError(
-        f"file {file.name!r} at {file.location} has {found}, the plan saw {expected}: it changed or "
-        "arrived incomplete. Plan again to take it as it is now, or restore it"
+        f"file {file.name!r} at {file.location} has {found}, the plan saw {expected}: it changed "
+        "or arrived incomplete. Plan again to take it as it is now, or restore it"
     )

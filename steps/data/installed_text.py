@@ -32,9 +32,9 @@ _LICENCE = re.compile(
     r"(?i)(^|/)(licen[cs]e|copying|notice|authors)[^/.]*(\.(txt|md|rst|apache\w*|bsd\w*|mit|psf))?$"
 )
 _SHARES = {"prose": 0.2, "stdlib": 0.4, "packages": 1.0}  # of what the strata before left
-_SKIPPED_FOLDERS = {"__pycache__", "site-packages", "dist-packages", "tokenizedata", "encoded_modules"}
-# The first two hold bytes that are no UTF-8, the third this machine's paths.
-_SKIPPED_FILES = re.compile(r"test_source_encoding\.py|bad_coding.*|badsyntax_.*|_sysconfigdata.*")
+_SKIPPED_FOLDERS = {"__pycache__", "site-packages", "dist-packages", "encoded_modules"}
+# Test data that is no UTF-8 on purpose, and a file of this machine's paths.
+_SKIPPED_FILES = re.compile(r"test_source_encoding\.py|bad.*(cod|syntax).*|_sysconfigdata.*")
 # These differ between builds of one version: CPU and CUDA, one platform and the next.
 _BUILD_DEPENDENT = {"torch"}
 
@@ -114,9 +114,7 @@ def _is_text(row: list[str]) -> bool:
     return row[0].endswith(_SUFFIXES) or bool(_LICENCE.search(row[0]))
 
 
-def _within(
-    candidates: list[Candidate], max_bytes: int, digests: FileDigests
-) -> list[SourceFile]:
+def _within(candidates: list[Candidate], max_bytes: int, digests: FileDigests) -> list[SourceFile]:
     """In the order of the names' digests, what fits, until all but a hundredth is used."""
     chosen: list[SourceFile] = []
     left = max_bytes

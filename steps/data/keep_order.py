@@ -1,4 +1,4 @@
-"""Keep order: of two documents that are alike, which one stays. Total, so nothing is left to chance.
+"""Keep order: of two documents that are alike, which one stays. It is total: no ties, no chance.
 
 Source priority first, then the longer text, then doc_id.
 """

@@ -8,12 +8,14 @@ others is compared, shingle set against shingle set, with texts that stay.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kernels.minhash.constants import NUM_BANDS
 from kernels.minhash.cpu import shingle_sets
 from kernels.representatives.cpu import Ragged, choose
 from steps.data.document_files import document_shards, text_buffers, write_table
@@ -56,7 +58,7 @@ def run(config: MatchConfig, inputs: Inputs, output: Output) -> None:
     signatures = _signatures(inputs, shards)
     texts = in_keep_order(signatures, config.priority)
     keys = signatures["keys"].combine_chunks().flatten().to_numpy()
-    keys_NB = keys.reshape(signatures.num_rows, -1)[texts.rows_N]
+    keys_NB = keys.reshape(-1, NUM_BANDS)[texts.rows_N]
     found = buckets(keys_NB, signatures["num_shingles"].to_numpy()[texts.rows_N] > 0)
     number_R = np.full(signatures.num_rows, -1, dtype=np.int64)
     wanted = np.flatnonzero(np.diff(found.offsets))
@@ -91,7 +93,7 @@ def _shingles(
                 continue
             texts = file.read_row_group(group, columns=["text"])["text"]
             values, offsets = shingle_sets(*text_buffers(texts.filter(pa.array(numbers >= 0))))
-            for n, start, stop in zip(numbers[numbers >= 0], offsets, offsets[1:], strict=False):
+            for n, (start, stop) in zip(numbers[numbers >= 0], pairwise(offsets), strict=True):
                 sets[n] = values[start:stop]
             output.progress(done=row, total=len(number_R), unit="documents")
     bounds = np.zeros(num_texts + 1, dtype=np.int64)

@@ -9,12 +9,14 @@ other inside a crowd, and no bucket is ever enumerated pair by pair.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernels.representatives.cpu import Ragged
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CROWDED = 1_000
 

@@ -76,7 +76,7 @@ def record_of(fields: Mapping[str, Any], text_field: str, source: str, source_id
     if not isinstance(text, str):
         kind = "null" if text is None else type(text).__name__
         msg = f"field {text_field!r} is {kind}, not a string"
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004 - the text is wrong, not this call
     rest = {key: fields[key] for key in fields if key not in (text_field, "url")}
     return Record(
         text,

@@ -62,7 +62,10 @@ def pin(info: Mapping[str, Any]) -> str:
 def _listed(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     protocol = url.partition("://")[0] if "://" in url else ""
     if protocol not in _PROTOCOLS:
-        msg = f"url {url!r} must start with http://, https://, gs:// or s3://; for files here use LocalFiles"
+        msg = (
+            f"url {url!r} must start with http://, https://, gs:// or s3://; "
+            "for files on this machine use LocalFiles"
+        )
         raise SourceError(msg)
     if protocol.startswith("http"):
         yield url, _info(url)
@@ -82,7 +85,7 @@ def _info(url: str) -> Mapping[str, Any]:
     try:
         found: Mapping[str, Any] = filesystem.info(path)
     except (OSError, ValueError) as error:
-        msg = f"url {url!r} cannot be read: {error or type(error).__name__}"
+        msg = f"url {url!r} cannot be read: {error!r}"
         raise SourceError(msg) from error
     return found
 
@@ -92,12 +95,15 @@ def _described(location: str, info: Mapping[str, Any], source: RemoteFiles) -> S
     format_of(name, source.format)
     checksum, size = pin(info), info.get("size")
     if size is None:
-        msg = f"the server of {location} does not say how long it is, so a short read would pass unseen"
-        raise SourceError(f"{msg}; fetch it yourself and use LocalFiles")
+        msg = (
+            f"the server of {location} does not say how long it is, so a short read would pass "
+            "unseen; fetch it yourself and use LocalFiles"
+        )
+        raise SourceError(msg)
     if checksum.startswith("unpinned") and not source.unpinned:
         msg = (
-            f"nothing pins {location}: its server sends neither a checksum nor a strong entity tag, so "
-            "a changed file would pass unseen. Mirror it to a bucket, or say unpinned=True"
+            f"nothing pins {location}: its server sends neither a checksum nor a strong entity "
+            "tag, so a change would pass unseen. Mirror it to a bucket, or say unpinned=True"
         )
         raise SourceError(msg)
     return SourceFile(name=name, size_bytes=int(size), checksum=checksum, location=location)

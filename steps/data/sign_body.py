@@ -79,9 +79,7 @@ def _signed(table: pa.Table, ledger: Ledger) -> pa.Table:
     shingles = int(signatures.num_shingles_N.sum())
     ledger.add("cut from texts", shingles=shingles)
     ledger.leave(documents=table.num_rows, bytes=total, shingles=shingles)
-    keys = pa.FixedSizeListArray.from_arrays(
-        pa.array(signatures.keys_NB.reshape(-1)), NUM_BANDS
-    )
+    keys = pa.FixedSizeListArray.from_arrays(pa.array(signatures.keys_NB.reshape(-1)), NUM_BANDS)
     columns = [
         table["doc_id"],
         table["source"],

@@ -29,9 +29,7 @@ def run(config: SplitConfig, inputs: Inputs, output: Output) -> None:
     output.write_json("summary.json", _summary(config, ledger))
 
 
-def split_file(
-    config: SplitConfig, shard: str, inputs: Inputs, output: Output
-) -> dict[str, Any]:
+def split_file(config: SplitConfig, shard: str, inputs: Inputs, output: Output) -> dict[str, Any]:
     """Write one file's documents of this part under the same name."""
     documents = pq.read_table(inputs["documents"].local(shard))
     is_held_out = falls_held_out(documents["doc_id"].to_pylist(), config.held_out)

@@ -30,7 +30,7 @@ def percent(part: float, whole: float) -> str:
 
 def removal_rows(ledger: Ledger) -> list[dict[str, Any]]:
     """A table of what was removed by reason, or none."""
-    rows = [
+    rows: list[list[Any]] = [
         [reason, counts.get("documents", 0), megabytes(counts.get("bytes", 0))]
         for reason, counts in sorted(ledger.removed.items())
         if any(counts.values())
