@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from kernels.permutation.reference import permute
-from pipeline.errors import ConfigError, CorruptError
-from steps.formats import PIECES, PLAN_FILE, PlanFacts
+from pipeline.errors import ConfigError
+from steps.pack_plan import PackPlan
 from steps.token_store import TokenStore
 
 if TYPE_CHECKING:
@@ -93,21 +92,20 @@ class Loader:
             msg = f"batch_size={batch_size} must be at least 1"
             raise ConfigError(msg)
         self.store = TokenStore(tokens)
-        self.facts: PlanFacts = plan.read_json(PLAN_FILE)
-        _check_fit(self.facts, self.store)
+        self.plan = PackPlan(plan)
+        _check_fit(self.plan, self.store)
         self.batch_size = batch_size
         self.seed = seed
-        self._first_piece, self._pieces = _read_pieces(plan, self.facts)
 
     @property
     def num_rows(self) -> int:
         """Rows of one pass."""
-        return self.facts["rows"]
+        return self.plan.num_rows
 
     @property
     def sequence_length(self) -> int:
         """Places of a row."""
-        return self.facts["sequence_length"]
+        return self.plan.facts["sequence_length"]
 
     def rows(self, update: int) -> NDArray[np.int64]:
         """The rows of one update, in order; a batch may span two passes."""
@@ -143,19 +141,24 @@ class Loader:
     def _fill(
         self, row: int, tokens_T: NDArray[np.int64], targets_T: NDArray[np.int64]
     ) -> tuple[int, ...]:
-        pieces = self._pieces[self._first_piece[row] : self._first_piece[row + 1]].tolist()
+        plan = self.plan
+        pieces = slice(plan.first_piece[row], plan.first_piece[row + 1])
+        lengths = tuple(plan.length[pieces].tolist())
         at = 0
-        for rank, start, length in pieces:
+        for rank, start, length in zip(
+            plan.document[pieces].tolist(), plan.start[pieces].tolist(), lengths, strict=True
+        ):
             document = self.store.tokens(rank)
             tokens_T[at : at + length] = document[start : start + length]
             following = document[start + 1 : start + length + 1]
             targets_T[at : at + following.size] = following
             at += length
-        return tuple(length for _, _, length in pieces)
+        return lengths
 
 
-def _check_fit(facts: PlanFacts, store: TokenStore) -> None:
-    if not facts["rows"]:
+def _check_fit(plan: PackPlan, store: TokenStore) -> None:
+    facts = plan.facts
+    if not plan.num_rows:
         msg = "the pack plan has no rows: there are no tokens to train on; look at its ledger.json"
         raise ConfigError(msg)
     if facts["doc_ids_sha256"] != store.doc_ids_sha256 or facts["tokens"] != store.facts["tokens"]:
@@ -165,23 +168,3 @@ def _check_fit(facts: PlanFacts, store: TokenStore) -> None:
             f" {store.facts['tokens']}); pack this token store"
         )
         raise ConfigError(msg)
-
-
-def _read_pieces(plan: Artifact, facts: PlanFacts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first piece of every row, and (document, start, length) of every piece."""
-    counts, columns = [np.zeros(1, np.int64)], [np.empty((0, 3), np.int64)]
-    for file in facts["files"]:
-        table = pq.read_table(plan.local(file["path"]), schema=PIECES)
-        names = ("document", "start", "length")
-        pieces = np.stack([table.column(n).to_numpy().astype(np.int64) for n in names], axis=1)
-        counts.append(np.bincount(table.column("row").to_numpy(), minlength=file["rows"]))
-        columns.append(pieces)
-    first_piece = np.cumsum(np.concatenate(counts))
-    if first_piece.size != facts["rows"] + 1 or first_piece[-1] != facts["pieces"]:
-        msg = (
-            f"the plan files hold {first_piece.size - 1} rows of {first_piece[-1]} pieces,"
-            f" {PLAN_FILE} says {facts['rows']} of {facts['pieces']};"
-            " run `seaglass verify` on this pack"
-        )
-        raise CorruptError(msg)
-    return first_piece, np.concatenate(columns)

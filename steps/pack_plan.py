@@ -1,0 +1,46 @@
+"""Reads a pack plan: which pieces stand in which row.
+
+Whoever trains on a plan or reports about it reads it through here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from pipeline.errors import CorruptError
+from steps.formats import PIECES, PLAN_FILE, PlanFacts
+
+if TYPE_CHECKING:
+    from pipeline.body import Artifact
+
+
+class PackPlan:
+    """An opened pack plan: one entry per piece, by row, with rows numbered over all groups.
+
+    `document` is the rank of a document in its token store, `start` and `length` count tokens.
+    The pieces of row r are those from `first_piece[r]` to `first_piece[r + 1]`.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.facts: PlanFacts = artifact.read_json(PLAN_FILE)
+        columns = [np.empty((4, 0), np.int64)]
+        num_rows = 0
+        for file in self.facts["files"]:
+            table = pq.read_table(artifact.local(file["path"]), schema=PIECES)
+            names = ("row", "document", "start", "length")
+            part = np.stack([table.column(name).to_numpy().astype(np.int64) for name in names])
+            part[0] += num_rows
+            num_rows = int(part[0, -1]) + 1 if part.size else num_rows
+            columns.append(part)
+        self.row, self.document, self.start, self.length = np.concatenate(columns, axis=1)
+        self.num_rows = num_rows
+        if (num_rows, self.row.size) != (self.facts["rows"], self.facts["pieces"]):
+            msg = (
+                f"the plan files hold {num_rows} rows of {self.row.size} pieces, {PLAN_FILE} says"
+                f" {self.facts['rows']} of {self.facts['pieces']}; run `seaglass verify` on it"
+            )
+            raise CorruptError(msg)
+        self.first_piece = np.searchsorted(self.row, np.arange(num_rows + 1))
