@@ -16,6 +16,7 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
+from pipeline.code.roots import OWN_NAMES, find_roots
 from pipeline.errors import RecipeError
 from pipeline.step import Step
 
@@ -89,6 +90,9 @@ def _import(module_name: str, spec: str) -> Any:
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
+        top = (error.name or "").partition(".")[0]
+        if top in OWN_NAMES:
+            find_roots([top])  # tells when a package of the project stands in front of ours
         msg = f"recipe {spec}: no module {error.name!r}; run where it lies, or install it"
         raise RecipeError(msg) from error
 
