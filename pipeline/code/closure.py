@@ -7,10 +7,13 @@ that the ten bodies of a recipe cost little more than one.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
+from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.code.configs import behaviour_of
 from pipeline.code.dispatch import CODE, FILE_NAMES, FILES, matching
@@ -25,7 +28,7 @@ from pipeline.code.tree import ENGINE
 from pipeline.errors import CodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pipeline.code.module import ModuleSource, Statement
     from pipeline.code.references import Load, NamedImport
@@ -35,13 +38,15 @@ TOP_LEVEL = "<top level>"
 _PACKAGE_PREFIX = re.compile(r"(?:[A-Za-z_]\w*\.)+")
 
 
-class Loaded(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Loaded:
     """A module that is imported, so that its effects count."""
 
     module: str
 
 
-class Behaviour(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Behaviour:
     """A config class of which all but the fields counts."""
 
     module: str
@@ -89,14 +94,15 @@ class CodeReader:
         """
         if body.partition(":")[0].partition(".")[0] == ENGINE:  # it has a format version instead
             return CodeClosure(body=body, symbols={}, texts={}, distributions={}, modules={})
-        follower = _Follower(self)
-        follower.start(body)
-        for config in configs:
-            module, _, name = config.partition(":")
-            if self.tree.is_followed(module):
-                follower.push(Behaviour(module, name.partition(".")[0]))
-        follower.run()
-        return follower.result(body)
+        with _uncollected():
+            follower = _Follower(self)
+            follower.start(body)
+            for config in configs:
+                module, _, name = config.partition(":")
+                if self.tree.is_followed(module):
+                    follower.push(Behaviour(module, name.partition(".")[0]))
+            follower.run()
+            return follower.result(body)
 
     def effects(self, module: ModuleSource) -> list[Statement]:
         """Statements of the module that count whenever it is loaded."""
@@ -117,6 +123,18 @@ class CodeReader:
             form = b"".join(statement.form for statement in statements)
             self._digests[key] = digest_of(form), "\n".join(s.text for s in statements)
         return self._digests[key]
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection: syntax trees live on, so looking for garbage finds none."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class _Follower:
@@ -234,7 +252,7 @@ class _Follower:
             for base in bases:
                 for found in self.reader.resolver.resolve(Target(module.name, base)):
                     if isinstance(found, Symbol):
-                        self.push(Behaviour(*found))
+                        self.push(Behaviour(found.module, found.name))
 
     def follow(self, statement: Statement) -> None:
         """Everything that a statement refers to."""

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """The module that a statement stands in."""
+    """The module that a statement stands in, and whether `:=` occurs in it anywhere."""
 
     module: str
     is_package: bool
+    has_walrus: bool = True
 
 
 class Target(NamedTuple):

@@ -8,7 +8,6 @@ and may change anything in the module, so it counts whenever the module is loade
 from __future__ import annotations
 
 import ast
-import gc
 import hashlib
 import warnings
 from dataclasses import dataclass, field
@@ -80,7 +79,7 @@ class ModuleSource:
     def __post_init__(self) -> None:
         source = _decoded(self.data, self.path)
         self.lines = source.split("\n")
-        self._has_walrus = ":=" in source
+        self.place = self.place._replace(has_walrus=":=" in source)
         for statement in _live(_parsed(source, self.path).body):
             self._add(statement)
 
@@ -142,7 +141,7 @@ class ModuleSource:
         decorators = getattr(node, "decorator_list", [])
         first_line = min([node.lineno, *(decorator.lineno for decorator in decorators)])
         statement = Statement(self, node, first_line)
-        if self._has_walrus and not isinstance(node, _DEFINITIONS):
+        if self.place.has_walrus and not isinstance(node, _DEFINITIONS):
             names |= bindings_of([node], self.place).names
         for name in names:
             self.symbols.setdefault(name, []).append(statement)
@@ -173,8 +172,6 @@ def _decoded(data: bytes, path: str) -> str:
 
 
 def _parsed(source: str, path: str) -> ast.Module:
-    collecting = gc.isenabled()
-    gc.disable()  # a tree is all live objects: collecting meanwhile doubles the time
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape warns anew in every version
@@ -185,9 +182,6 @@ def _parsed(source: str, path: str) -> ast.Module:
     except (ValueError, RecursionError, MemoryError) as error:
         msg = f"{path}:1: Python cannot parse it: {error}"
         raise CodeError(msg) from error
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _live(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import struct
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 VERSION = "seaglass-code/1"
 
 _IGNORED = frozenset({"ctx", "type_comment", "type_ignores", "kind"})
+_DEEP = 100_000
 _HEADS: dict[type[ast.AST], bytes] = {}
 _FIELDS: dict[type[ast.AST], tuple[tuple[str, bytes], ...]] = {}
 
@@ -30,22 +32,16 @@ def normal_form(nodes: Iterable[ast.AST]) -> bytes:
     >>> normal_form(ast.parse("x = ('a'  'b')").body) == normal_form(ast.parse('x = "ab"').body)
     True
     """
-    out: list[bytes] = []
-    work: list[object] = []
-    work.extend(reversed(list(nodes)))
-    while work:  # a stack of our own: a sum of 10,000 terms is 10,000 levels deep
-        item = work.pop()
-        if isinstance(item, bytes):
-            out.append(item)
-        elif isinstance(item, ast.AST):
-            _open_node(item, work)
-        elif isinstance(item, list):
-            work.append(b"]")
-            work.extend(item[::-1])
-            work.append(b"[")
-        else:
-            out.append(_scalar(item))
-    return b"".join(out)
+    nodes = list(nodes)
+    try:
+        return _joined(nodes)
+    except RecursionError:  # a sum of 10,000 terms is 10,000 levels deep
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(_DEEP)  # since 3.11 calls of Python by Python take no C stack
+        try:
+            return _joined(nodes)
+        finally:
+            sys.setrecursionlimit(limit)
 
 
 def digest_of(form: bytes) -> str:
@@ -53,26 +49,59 @@ def digest_of(form: bytes) -> str:
     return hashlib.sha256(VERSION.encode() + b"\0" + form).hexdigest()
 
 
-def _open_node(node: ast.AST, work: list[object]) -> None:
+def _joined(nodes: list[ast.AST]) -> bytes:
+    out: list[bytes] = []
+    for node in nodes:
+        _append_node(node, out)
+    return b"".join(out)
+
+
+def _append_node(node: ast.AST, out: list[bytes]) -> None:
     kind = node.__class__
     if kind not in _FIELDS:
         _HEADS[kind] = b"(" + kind.__name__.encode()
         names = sorted(set(kind._fields) - _IGNORED)
         _FIELDS[kind] = tuple((name, b"." + name.encode() + b"=") for name in names)
-    work.append(b")")
+    out.append(_HEADS[kind])
     if kind is ast.Constant or kind is ast.MatchSingleton:
-        work.append(_constant(node.value))  # type: ignore[attr-defined]  # both have it
+        out.append(_constant(node.value))  # type: ignore[attr-defined]  # both have it
+    elif kind is ast.JoinedStr or kind is ast.FormattedValue:
+        _append_fields(_without_empty_texts(node), kind, out)
     else:
-        for name, label in _FIELDS[kind][::-1]:
-            value = getattr(node, name, None)
-            if kind is ast.JoinedStr:
-                value = _merged_texts(value or [])
-            if name == "format_spec" and isinstance(value, ast.JoinedStr):
-                value = value if _merged_texts(value.values) else None
-            if value is not None and value != []:
-                work.append(value)
-                work.append(label)
-    work.append(_HEADS[kind])
+        _append_fields(node, kind, out)
+    out.append(b")")
+
+
+def _append_fields(node: ast.AST, kind: type[ast.AST], out: list[bytes]) -> None:
+    for name, label in _FIELDS[kind]:
+        value = getattr(node, name, None)
+        if value is None or value == []:
+            continue
+        out.append(label)
+        if isinstance(value, ast.AST):
+            _append_node(value, out)
+        elif isinstance(value, list):
+            out.append(b"[")
+            for item in value:
+                if isinstance(item, ast.AST):
+                    _append_node(item, out)
+                else:
+                    out.append(_scalar(item))
+            out.append(b"]")
+        else:
+            out.append(_scalar(value))
+
+
+def _without_empty_texts(node: ast.AST) -> ast.AST:
+    """An f-string, or one value of it, as every version would have parsed it."""
+    if isinstance(node, ast.JoinedStr):
+        return ast.JoinedStr(_merged_texts(node.values))
+    if isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):
+        spec = _merged_texts(node.format_spec.values)
+        return ast.FormattedValue(
+            node.value, node.conversion, ast.JoinedStr(spec) if spec else None
+        )
+    return node
 
 
 def _merged_texts(values: list[ast.expr]) -> list[ast.expr]:

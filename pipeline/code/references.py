@@ -21,6 +21,7 @@ from pipeline.code.scopes import (
     parameters,
     type_parameters,
 )
+from pipeline.code.syntax import children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +102,7 @@ class _Walk:
         if handler is not None:
             handler(self, node, scope)
             return
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             self.work.append((child, scope))
 
     def targets(self, name: str, names: tuple[str, ...], scope: Scope | None) -> list[Target]:
@@ -170,7 +171,7 @@ def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
             seen = _looked_up(walk, node, scope)
         elif names and last in _MUTATORS:
             walk.note_write(node.func, scope)
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if child not in seen:
             walk.push(child, scope)
 
@@ -209,7 +210,7 @@ def _visit_try(walk: _Walk, node: ast.Try, scope: Scope | None) -> None:
         walk.optional.update(
             n for n in ast.walk(child) if isinstance(n, ast.Import | ast.ImportFrom)
         )
-    for inner in ast.iter_child_nodes(node):
+    for inner in children(node):
         walk.push(inner, scope)
 
 
@@ -257,7 +258,7 @@ def _visit_comprehension(walk: _Walk, node: ast.AST, scope: Scope | None) -> Non
     }
     inner = Scope(Bindings(names), scope)
     walk.push(generators[0].iter, scope)
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if not isinstance(child, ast.comprehension):
             walk.push(child, inner)
     for generator in generators:

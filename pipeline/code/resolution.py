@@ -5,7 +5,8 @@ Follows re-exports, aliases, star imports and submodules, one work list, no recu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.code.imports import Target
 from pipeline.code.tree import ENGINE
@@ -15,26 +16,30 @@ if TYPE_CHECKING:
     from pipeline.code.tree import SourceTree
 
 
-class Symbol(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Symbol:
     """A name that a first-party module defines."""
 
     module: str
     name: str
 
 
-class Whole(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Whole:
     """A first-party module used as a value."""
 
     module: str
 
 
-class External(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class External:
     """Something of the standard library or of a distribution, by its dotted name."""
 
     dotted: str
 
 
-class Missing(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Missing:
     """A name that its first-party module does not seem to define."""
 
     module: str

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pipeline.code.imports import bound_targets
+from pipeline.code.syntax import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,6 +65,8 @@ def bindings_of(nodes: Iterable[ast.AST], place: Place) -> Bindings:
         if isinstance(node, ast.Nonlocal):
             nonlocal_names.update(node.names)
         _bind(node, found, place, in_comprehension=in_comprehension)
+        if isinstance(node, ast.expr) and not place.has_walrus and not _is_stored(node):
+            continue  # such an expression binds nothing
         inside = in_comprehension or isinstance(node, COMPREHENSIONS)
         work.extend((child, inside) for child in evaluated_here(node))
     found.names -= found.global_names | nonlocal_names
@@ -78,7 +81,7 @@ def evaluated_here(node: ast.AST) -> Iterable[ast.AST]:
         return signature(node.args)
     if isinstance(node, ast.ClassDef):
         return [*node.decorator_list, *node.bases, *(word.value for word in node.keywords)]
-    return ast.iter_child_nodes(node)
+    return children(node)
 
 
 def signature(args: ast.arguments) -> list[ast.AST]:
@@ -118,6 +121,10 @@ def _bind(node: ast.AST, found: Bindings, place: Place, *, in_comprehension: boo
         found.global_names.update(node.names)
     else:
         found.names.update(_captures(node))
+
+
+def _is_stored(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
 
 
 def _captures(node: ast.AST) -> Iterable[str]:

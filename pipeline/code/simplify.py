@@ -78,7 +78,7 @@ def dotted(node: ast.expr) -> tuple[str, ...]:
 
 
 def _is_type_checking(test: ast.expr) -> bool:
-    return dotted(test) in {("TYPE_CHECKING",), ("typing", "TYPE_CHECKING")}
+    return dotted(test)[-1:] == ("TYPE_CHECKING",)
 
 
 def _reads_annotations(node: Function | ast.ClassDef, readers: frozenset[str]) -> bool:

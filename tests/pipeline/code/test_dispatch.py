@@ -1,0 +1,101 @@
+"""Dispatch by a computed name makes a package count, and the plan can say where."""
+
+import pytest
+
+DISPATCH = {
+    "importlib.import_module": "import importlib\n\n\ndef run(x): importlib.import_module(x)\n",
+    "import_module": "from importlib import import_module\n\n\ndef run(x): import_module(x)\n",
+    "import_module as a value": "from importlib import import_module\n\n\ndef run(x): map(import_module, x)\n",
+    "__import__": "\n\n\ndef run(x): __import__(x)\n",
+    "exec": "\n\n\ndef run(x): exec(x)\n",
+    "eval": "\n\n\ndef run(x): eval(x)\n",
+    "globals": "\n\n\ndef run(x): globals()[x]()\n",
+    "sys.modules": "import sys\n\n\ndef run(x): sys.modules[x]\n",
+    "pkgutil": "import pkgutil\n\n\ndef run(x): pkgutil.iter_modules(x)\n",
+    "runpy": "import runpy\n\n\ndef run(x): runpy.run_path(x)\n",
+    "__subclasses__": "\n\n\ndef run(x): x.__subclasses__()\n",
+    "getattr of a package": "import lab\n\n\ndef run(x): getattr(lab, x)\n",
+    "vars of a package": "import lab\n\n\ndef run(x): vars(lab)[x]\n",
+    "a package's __dict__": "import lab\n\n\ndef run(x): lab.__dict__[x]\n",
+}  # fmt: skip
+OTHER = {"lab/__init__.py": "", "lab/hidden.py": "def found(): return 1\n"}
+
+
+@pytest.mark.parametrize("what", DISPATCH)
+def test_dispatch_makes_the_whole_package_count_and_is_noted_with_its_place(follow, what):
+    found = follow({**OTHER, "lab/body.py": DISPATCH[what]})
+
+    assert "lab.hidden:found" in found.symbols
+    assert [notice.split(": ")[0] for notice in found.notices] == ["lab/body.py:4"]
+    assert found.notices[0].endswith("all of lab counts")
+
+
+NO_DISPATCH = {
+    "a method called eval": "def run(x): x.eval()",
+    "a local called eval": "def run(eval): eval('x')",
+    "a function called eval": "def eval(x): pass\n\n\ndef run(x): eval(x)",
+    "getattr of an object": "def run(x, y): getattr(x, y)",
+    "vars of an object": "def run(x): vars(x)",
+    "an own import_module": "def import_module(x): pass\n\n\ndef run(x): import_module(x)",
+    "a library's module by name": "import importlib\n\n\ndef run(x): importlib.import_module('json')",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NO_DISPATCH)
+def test_what_only_looks_like_dispatch_is_none(follow, what):
+    found = follow({**OTHER, "lab/body.py": NO_DISPATCH[what] + "\n"})
+
+    assert "lab.hidden:found" not in found.symbols
+    assert found.notices == ()
+
+
+def test_a_function_called_import_module_is_followed(follow):
+    found = follow({"lab/body.py": NO_DISPATCH["an own import_module"] + "\n"})
+
+    assert set(found.symbols) == {"lab.body:run", "lab.body:import_module"}
+
+
+def test_a_constant_beginning_narrows_the_fallback_to_a_package(follow):
+    files = {
+        **OTHER,
+        "lab/body.py": "import importlib\n\n\ndef run(x): importlib.import_module(f'lab.ops.{x}')\n",
+        "lab/ops/a.py": "def f(): pass\n",
+        "lab/ops/b.py": "def f(): pass\n",
+    }
+
+    found = follow(files)
+
+    assert set(found.symbols) == {"lab.body:run", "lab.ops.a:f", "lab.ops.b:f"}
+    assert found.notices == (
+        "lab/body.py:4: importlib.import_module cannot be followed, so all of lab.ops counts",
+    )
+
+
+@pytest.mark.parametrize(
+    "use", ["open(__file__)", "__spec__.origin", "resources.files('lab')", "resources.read_text()"]
+)
+def test_reading_files_beside_the_code_makes_data_files_count(follow, use):
+    text = f"from importlib import resources\n\n\ndef run(): {use}\n"
+    before = follow({"lab/body.py": text, "lab/words.txt": "a"})
+
+    after = follow({"lab/body.py": text, "lab/words.txt": "b"})
+
+    assert before.digest != after.digest
+    assert before.notices[0].endswith("all data files of lab count")
+
+
+def test_data_files_do_not_count_otherwise(follow):
+    before = follow({"lab/body.py": "def run(): pass\n", "lab/words.txt": "a"})
+
+    after = follow({"lab/body.py": "def run(): pass\n", "lab/words.txt": "b"})
+
+    assert before.digest == after.digest
+
+
+def test_a_library_that_is_nowhere_is_noted(follow):
+    found = follow({"lab/body.py": "import no_such_lib_\n\n\ndef run(): no_such_lib_.f()\n"})
+
+    assert found.notices == (
+        "lab/body.py:4: 'no_such_lib_' is neither first-party, locked nor installed here, "
+        "so its code does not count",
+    )
