@@ -21,7 +21,15 @@ from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
 from pipeline.errors import CancelledError, CodeError, SeaglassError, StoreError
 from pipeline.logs import LogCapture
-from pipeline.opened import Pulse, StoredArtifact, StoredInputs, StoredOutput, part_key, save_part
+from pipeline.opened import (
+    Piece,
+    Pulse,
+    StoredArtifact,
+    StoredInputs,
+    StoredOutput,
+    part_key,
+    save_part,
+)
 from pipeline.process import this_process
 from pipeline.provenance import Stopwatch, machine
 from pipeline.store import layout
@@ -109,7 +117,8 @@ class Attempt:
         with tempfile.TemporaryDirectory(prefix="seaglass-") as scratch:
             output = shard_output(self.output, files, Path(scratch))
             result = function(self.task.config, shard, self.inputs, output)
-        return save_part(output, "shard", repr(shard)[:200], files, result, key)
+        piece = Piece(kind="shard", label=repr(shard)[:200], key=key, result=result)
+        return save_part(output, piece, files)
 
 
 def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> StoredOutput:
@@ -132,70 +141,99 @@ def run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outco
     """Try a step once. Never raises for what goes wrong inside it; a `KeyboardInterrupt` passes."""
     store = open_store(task.store_url)
     attempt = layout.new_id()
-    claim = acquire(Observer(store), store, task.action_key, this_process(attempt, task.run_id))
+    claim = acquire(Observer(store), task.action_key, this_process(attempt, task.run_id))
     if isinstance(claim, Held):
         return Outcome(state="busy", held=claim)
     if not task.forced and (record := store.record(task.action_key)) is not None:
         close(store, task.action_key, End(state="adopted", attempt=attempt))
         return Outcome(state="adopted", record=record)
     with DiaryWriter(store, task.run_id, f"{task.title}.{attempt}") as diary:
-        diary.event(
-            "attempt_started", action_key=task.action_key, attempt=attempt, title=task.title
-        )
-        log = LogCapture(diary.event, echo=echo)
-        with log:
-            outcome = _guarded(task, claim, make_shards, diary, log)
-        diary.event("attempt_ended", attempt=attempt, state=outcome.state, failure=outcome.failure)
+        facts = {"title": task.title, "action_key": task.action_key, "attempt": attempt}
+        diary.event("attempt_started", **facts)
+        outcome = _Worker(store, task, claim, diary, make_shards).try_once(echo=echo)
+        diary.event("attempt_ended", state=outcome.state, failure=outcome.failure, **facts)
         return outcome
 
 
-def _guarded(
-    task: StepTask, claim: Claim, make_shards: MakeShards, diary: DiaryWriter, log: LogCapture
-) -> Outcome:
-    store, attempt = open_store(task.store_url), claim.owner.attempt
-    try:
-        return _work(store, task, claim, make_shards, diary)
-    except KeyboardInterrupt:
-        close(store, task.action_key, End(state="cancelled", attempt=attempt, log=tuple(log.tail)))
-        raise
-    except Exception as error:  # noqa: BLE001 - a body may raise anything; it ends this attempt only
-        failure, message = classify(error), describe(error)
-        if not isinstance(error, SeaglassError):
-            traceback.print_exc()
+@dataclass(frozen=True)
+class _Worker:
+    """An attempt that holds its claim."""
+
+    store: Store
+    task: StepTask
+    claim: Claim
+    diary: DiaryWriter
+    make_shards: MakeShards
+
+    def try_once(self, *, echo: bool) -> Outcome:
+        """Run and publish, or close the attempt with what went wrong."""
+        log = LogCapture(self.diary.event, echo=echo)
+        with log:
+            try:
+                return self._work()
+            except KeyboardInterrupt:
+                self._close(End(state="cancelled", attempt=self._attempt, log=tuple(log.tail)))
+                raise
+            except Exception as error:  # noqa: BLE001 - a body may raise anything; it ends this attempt only
+                if not isinstance(error, SeaglassError):
+                    traceback.print_exc()
+                failure, message, lines = classify(error), describe(error), tuple(log.tail)
         end = End(
-            state="failed",
-            attempt=attempt,
-            failure=failure,
-            message=message,
-            log=tuple(log.tail),
+            state="failed", attempt=self._attempt, failure=failure, message=message, log=lines
         )
-        close(store, task.action_key, end)
-        return Outcome(state="failed", failure=failure, message=message, log=tuple(log.tail))
+        self._close(end)
+        return Outcome(state="failed", failure=failure, message=message, log=lines)
+
+    @property
+    def _attempt(self) -> str:
+        return self.claim.owner.attempt
+
+    def _close(self, end: End) -> None:
+        close(self.store, self.task.action_key, end)
+
+    def _work(self) -> Outcome:
+        digests, pulse, watch = RememberedDigests(), Pulse(), Stopwatch()
+        with ExitStack() as stack:
+            stack.callback(digests.save)
+            scratch = Path(tempfile.mkdtemp(prefix="seaglass-"))
+            stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+            beat = stack.enter_context(Heartbeat(self.store, self.claim, pulse.row))
+            pulse.should_stop = lambda: beat.lost
+            output = StoredOutput(
+                store=self.store,
+                digests=digests,
+                pulse=pulse,
+                diary=self.diary.event,
+                scratch=scratch,
+                **output_identity(self.task, self._attempt, self.store),
+            )
+            context = open_attempt(self.task, output)
+            output.shards = self.make_shards(context)
+            body = load_function(self.task.body)
+            check_modules(self.task.modules)
+            body(self.task.config, context.inputs, output)
+            own = make_record(self.task, output, watch)
+            record = publish(self.store, own, output.files)
+        return Outcome(state="published", record=record, own=own)
 
 
-def _work(
-    store: Store, task: StepTask, claim: Claim, make_shards: MakeShards, diary: DiaryWriter
-) -> Outcome:
-    digests = RememberedDigests()
-    attempt = claim.owner.attempt
-    pulse = Pulse()
-    watch = Stopwatch()
-    with ExitStack() as stack:
-        stack.callback(digests.save)
-        scratch = Path(tempfile.mkdtemp(prefix="seaglass-"))
-        stack.callback(shutil.rmtree, scratch, ignore_errors=True)
-        beat = stack.enter_context(Heartbeat(store, claim, pulse.row))
-        pulse.should_stop = lambda: beat.lost
-        inputs = open_inputs(store, task, digests)
-        output = open_output(store, task, attempt, digests, pulse, diary.event, scratch)
-        context = Attempt(task=task, store=store, attempt=attempt, inputs=inputs, output=output)
-        output.shards = make_shards(context)
-        body = load_function(task.body)
-        check_modules(task.modules)
-        body(task.config, inputs, output)
-        own = make_record(task, attempt, output, watch)
-        record = publish(store, own, output.files)
-    return Outcome(state="published", record=record, own=own)
+def open_attempt(task: StepTask, output: StoredOutput) -> Attempt:
+    """The parts that an attempt, or a shard of it, works with."""
+    inputs = open_inputs(output.store, task, output.digests)
+    return Attempt(
+        task=task, store=output.store, attempt=output.attempt, inputs=inputs, output=output
+    )
+
+
+def output_identity(task: StepTask, attempt: str, store: Store) -> dict[str, Any]:
+    """The fields of an output writer that follow from the task and the attempt."""
+    return {
+        "action_key": task.action_key,
+        "attempt": attempt,
+        "namespace": attempt if task.forced else "",
+        "cpus": max(1, int(task.cpus)),
+        "files": AttemptFiles(store, attempt),
+    }
 
 
 def open_inputs(store: Store, task: StepTask, digests: RememberedDigests) -> StoredInputs:
@@ -210,31 +248,7 @@ def open_inputs(store: Store, task: StepTask, digests: RememberedDigests) -> Sto
     return StoredInputs(single, task.sources)
 
 
-def open_output(
-    store: Store,
-    task: StepTask,
-    attempt: str,
-    digests: RememberedDigests,
-    pulse: Pulse,
-    diary: Callable[..., None],
-    scratch: Path,
-) -> StoredOutput:
-    """The output writer of an attempt."""
-    return StoredOutput(
-        store=store,
-        action_key=task.action_key,
-        attempt=attempt,
-        namespace=attempt if task.forced else "",
-        cpus=max(1, int(task.cpus)),
-        scratch=scratch,
-        digests=digests,
-        files=AttemptFiles(store, attempt),
-        pulse=pulse,
-        diary=diary,
-    )
-
-
-def make_record(task: StepTask, attempt: str, output: StoredOutput, watch: Stopwatch) -> Record:
+def make_record(task: StepTask, output: StoredOutput, watch: Stopwatch) -> Record:
     """The record of what an attempt has written."""
     manifest = output.files.manifest()
     if not manifest.files:
@@ -244,7 +258,7 @@ def make_record(task: StepTask, attempt: str, output: StoredOutput, watch: Stopw
         action_key=task.action_key,
         recipe_digest=task.recipe_digest,
         content_digest=manifest.content_digest,
-        attempt=attempt,
+        attempt=output.attempt,
         name=task.name,
         title=task.title,
         body=task.body,

@@ -1,4 +1,4 @@
-"""A DAG of steps as data: an order, unique titles, and the recipe digest of every step.
+"""A DAG of steps as data: an order, unique titles, and who reads whom.
 
 Everything here is a loop, never a recursion: chains of 100,000 steps pass.
 """
@@ -14,12 +14,7 @@ from pipeline.errors import RecipeError, UsageError
 from pipeline.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from pipeline.sources import Source, SourceManifest
-
-RECIPE_FORMAT = "seaglass-recipe/1"
-ACTION_FORMAT = "seaglass-action/1"
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,56 +125,3 @@ def _in_order(targets: list[Step]) -> Iterable[Step]:
         stack.append((step, True))
         waiting = [parent for parent in step.parents() if id(parent) not in done]
         stack.extend((parent, False) for parent in reversed(waiting))
-
-
-def source_digest(manifest: SourceManifest) -> str:
-    """Identity of a source: names, sizes and checksums of its files, and its options."""
-    files = tuple((f.name, f.size_bytes, f.checksum) for f in manifest.files)
-    return digest(("seaglass-source/1", files, dict(manifest.options)), path="source")
-
-
-def definition(step: Step, code_digest: str) -> tuple[object, ...]:
-    """What the user wrote of one step, without its inputs."""
-    return (step.name, step.body, code_digest, step.config)
-
-
-def recipe_digests(
-    nodes: Mapping[str, Node],
-    code_digest: Callable[[Step], str],
-    manifest_digest: Callable[[Source], str],
-) -> dict[str, str]:
-    """The recipe digest of every step, by title, parents first."""
-    found: dict[str, str] = {}
-    for title, node in nodes.items():
-        inputs = _by_role(node, found, manifest_digest)
-        value = (RECIPE_FORMAT, *definition(node.step, code_digest(node.step)), inputs)
-        found[title] = digest(value, path=title)
-    return found
-
-
-def action_key(
-    node: Node,
-    code_digest: str,
-    content_digests: Mapping[str, str],
-    manifest_digest: Callable[[Source], str],
-) -> str:
-    """The cache key: the definition with the content digests of the inputs."""
-    inputs = _by_role(node, content_digests, manifest_digest)
-    return digest((ACTION_FORMAT, *definition(node.step, code_digest), inputs), path=node.title)
-
-
-def _by_role(
-    node: Node, digests: Mapping[str, str], manifest_digest: Callable[[Source], str]
-) -> dict[str, object]:
-    inputs: dict[str, object] = {}
-    for role, index, parent in node.parents:
-        if index is None:
-            inputs[role] = digests[parent]
-        else:
-            inputs[role] = [*inputs.get(role, []), digests[parent]]  # type: ignore[misc]  # a list by construction
-    for role, value in node.step.inputs.items():
-        if value == ():
-            inputs[role] = []
-    for role, source in node.step.sources():
-        inputs[role] = ("source", manifest_digest(source))
-    return inputs

@@ -12,7 +12,7 @@ import hashlib
 import os
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 
@@ -68,13 +68,12 @@ class RememberedDigests:
             return
         with suppress(sqlite3.Error, OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with _connect(self._database) as connection:
+            with closing(_connect(self._database)) as connection, connection:
                 connection.execute(_SCHEMA)
                 connection.executemany(
                     "insert or replace into digests values (?, ?, ?)",
                     [(name, stat, sha) for name, (stat, sha) in news.items()],
                 )
-            connection.close()
 
     @property
     def _database(self) -> Path:
@@ -82,14 +81,20 @@ class RememberedDigests:
 
     def _load(self) -> dict[str, tuple[str, str]]:
         if self._known is None:
-            self._known = {}
-            if self._database.exists():
-                with suppress(sqlite3.Error):
-                    with _connect(self._database) as connection:
-                        rows = connection.execute("select path, stat, sha256 from digests")
-                        self._known = {path: (stat, sha) for path, stat, sha in rows}
-                    connection.close()
+            self._known = _rows(self._database)
         return self._known
+
+
+def _rows(database: Path) -> dict[str, tuple[str, str]]:
+    """Everything remembered; an unreadable database remembers nothing."""
+    if not database.exists():
+        return {}
+    try:
+        with closing(_connect(database)) as connection:
+            rows = connection.execute("select path, stat, sha256 from digests")
+            return {path: (stat, sha) for path, stat, sha in rows}
+    except sqlite3.Error:
+        return {}
 
 
 def _connect(database: Path) -> sqlite3.Connection:

@@ -61,15 +61,14 @@ def walk_down(store: Store, record: Record) -> Lineage:
     while wave:
         fresh: dict[str, Record] = {}
         for item in wave:
-            found.edges[item.action_key] = []
-            for consumer in _consumers(store, item):
-                for i in consumer.inputs:
-                    if i.content_digest == item.content_digest:
-                        found.edges[item.action_key].append(
-                            (_role(i.role, i.index), consumer.action_key)
-                        )
-                if consumer.action_key not in found.records:
-                    fresh[consumer.action_key] = consumer
+            consumers = _consumers(store, item)
+            found.edges[item.action_key] = [
+                (_role(i.role, i.index), consumer.action_key)
+                for consumer in consumers
+                for i in consumer.inputs
+                if i.content_digest == item.content_digest
+            ]
+            fresh |= {c.action_key: c for c in consumers if c.action_key not in found.records}
         found.records.update(fresh)
         wave = list(fresh.values())
     return found

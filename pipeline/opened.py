@@ -47,7 +47,9 @@ class StoredArtifact:
                 f"{where} has no copy left in {self.store.url}; run its recipe again to rebuild it"
             )
             raise CorruptError(msg)
-        return StoredFiles(self.store, location, self.store.manifest(self.content_digest), where)
+        return StoredFiles(
+            self.store, location, self.store.manifest(self.content_digest), where=where
+        )
 
     def paths(self, pattern: str = "*") -> list[str]:
         """Sorted paths that match."""
@@ -234,10 +236,13 @@ class StoredOutput:
     def save_state(self, key: str, files: Mapping[str, Path], info: Any) -> None:
         """Save a resumable state as a part: its files first, then its record."""
         self.pulse.check()
+        piece = Piece(
+            kind="state", label=key, key=part_key(self.namespace, "state", key), result=info
+        )
         written = AttemptFiles(self.store, self.attempt, folder=f"states/{time.monotonic_ns()}")
         for path, local in files.items():
             written.add(path, local)
-        save_part(self, "state", key, written, info, part_key(self.namespace, "state", key))
+        save_part(self, piece, written)
 
     def states(self) -> list[SavedState]:
         """States of earlier attempts at this very action."""
@@ -251,21 +256,29 @@ def part_key(namespace: str, kind: str, identity: Any) -> str:
     return digest((namespace, kind, identity), path=kind)
 
 
-def save_part(
-    output: StoredOutput, kind: str, label: str, files: AttemptFiles, result: Any, key: str
-) -> Part:
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """What is said of a finished piece: its kind, a label for people, its key, a JSON result."""
+
+    kind: str
+    label: str
+    key: str
+    result: Any
+
+
+def save_part(output: StoredOutput, piece: Piece, files: AttemptFiles) -> Part:
     """Create the record of a piece; if another attempt was first, its piece counts."""
     part = Part(
-        kind=f"{kind}{output.namespace}",
-        label=label,
+        kind=f"{piece.kind}{output.namespace}",
+        label=piece.label,
         attempt=output.attempt,
         files=files.manifest().files,
         keys=files.keys,
-        result=json.loads(json.dumps(result)),
+        result=json.loads(json.dumps(piece.result)),
     )
-    if output.store.adapter.create(layout.part(output.action_key, key), part.to_bytes()):
+    if output.store.adapter.create(layout.part(output.action_key, piece.key), part.to_bytes()):
         return part
-    return output.store.part(output.action_key, key) or part
+    return output.store.part(output.action_key, piece.key) or part
 
 
 def stored_part(store: Store, part: Part) -> StoredFiles:
@@ -274,4 +287,4 @@ def stored_part(store: Store, part: Part) -> StoredFiles:
     location = Location(
         content_digest=manifest.content_digest, attempt=part.attempt, keys=part.keys
     )
-    return StoredFiles(store, location, manifest, f"{part.kind} {part.label}")
+    return StoredFiles(store, location, manifest, where=f"{part.kind} {part.label}")

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.codebase import Codebase
-from pipeline.dag import Dag, action_key, build, recipe_digests, source_digest
+from pipeline.dag import Dag, build
 from pipeline.errors import SourceError
+from pipeline.identity import Identity, source_digest
 from pipeline.reasons import Reasons
 from pipeline.resolve import Resolution, resolve
 from pipeline.shown import shown
@@ -43,7 +44,7 @@ class Plan:
     dag: Dag
     codebase: Codebase
     manifests: dict[int, SourceManifest]
-    recipe_digests: dict[str, str]
+    identity: Identity
     store: Store
     resolution: Resolution
     wanted: list[str]
@@ -51,11 +52,6 @@ class Plan:
     def closure(self, title: str) -> CodeClosure:
         """The code of a step."""
         return self.codebase.closure(self.dag.nodes[title].step.body)
-
-    def action_key(self, title: str, contents: Mapping[str, str]) -> str:
-        """The cache key of a step, given the content digests of its inputs by title."""
-        node = self.dag.nodes[title]
-        return action_key(node, self.closure(title).digest, contents, self._manifest_digest)
 
     def sources(self, title: str) -> dict[str, SourceManifest]:
         """The resolved sources of a step by role."""
@@ -96,7 +92,7 @@ class Plan:
         return {
             "name": node.step.name,
             "body": node.step.body,
-            "recipe_digest": self.recipe_digests[title],
+            "recipe_digest": self.identity.recipe_digests[title],
             "code_digest": self.closure(title).digest,
             "config": shown(node.step.config),
             "inputs": [[role, index, parent] for role, index, parent in node.parents],
@@ -112,7 +108,7 @@ class Plan:
                 title=parent,
                 content_digest=records[parent].content_digest,
                 action_key=records[parent].action_key,
-                recipe_digest=self.recipe_digests[parent],
+                recipe_digest=self.identity.recipe_digests[parent],
             )
             for role, index, parent in self.dag.nodes[title].parents
         )
@@ -125,14 +121,11 @@ class Plan:
         if title not in self.resolution.misses:
             return PlannedStep(title=title, state="unasked")
         causes = reasons.of(
-            title, self.step_document(title), self.closure(title), self.sources(title)
+            title, self.step_document(title), code=self.closure(title), sources=self.sources(title)
         )
         return PlannedStep(
             title=title, state="run", causes=tuple(causes), seconds_last=reasons.seconds_last(title)
         )
-
-    def _manifest_digest(self, source: Source) -> str:
-        return source_digest(self.manifests[id(source)])
 
 
 def make_plan(
@@ -151,10 +144,10 @@ def make_plan(
     dag = build(recipe.targets)
     codebase = Codebase(dag, recipe.module, recipe.project)
     manifests = resolve_sources(dag, digests)
-    found = recipe_digests(
-        dag.nodes,
-        lambda step: codebase.closure(step.body).digest,
-        lambda source: source_digest(manifests[id(source)]),
+    identity = Identity(
+        dag,
+        code_digest=lambda body: codebase.closure(body).digest,
+        manifest_digest=lambda source: source_digest(manifests[id(source)]),
     )
     chosen = [title for selector in selectors for title in dag.select(selector)]
     wanted = list(dict.fromkeys(chosen or dag.targets.values()))
@@ -163,13 +156,13 @@ def make_plan(
         dag=dag,
         codebase=codebase,
         manifests=manifests,
-        recipe_digests=found,
+        identity=identity,
         store=store,
         resolution=Resolution(),
         wanted=wanted,
     )
     asked = dag.nodes if everything else wanted
-    plan.resolution = resolve(store, dag, found, plan.action_key, asked)
+    plan.resolution = resolve(store, dag, identity, wanted=asked)
     return plan
 
 

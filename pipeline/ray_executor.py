@@ -12,6 +12,7 @@ import logging
 import os
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +24,15 @@ from pipeline.attempt import (
     Outcome,
     StepTask,
     load_function,
-    open_inputs,
-    open_output,
+    open_attempt,
+    output_identity,
     run_attempt,
 )
 from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
 from pipeline.errors import StepError, UsageError
 from pipeline.executor import check_shards
-from pipeline.opened import Pulse, part_key
+from pipeline.opened import Pulse, StoredOutput, part_key
 from pipeline.store.store import open_store
 
 if TYPE_CHECKING:
@@ -120,8 +121,10 @@ class RayShards:
         while waiting or running:
             while waiting and len(running) < limit:
                 index = waiting.pop(0)
-                arguments = (task, self._context.attempt, name, shards[index])
-                running[_try_shard.options(**options).remote(*arguments)] = index
+                shard = _ShardTask(
+                    step=task, attempt=self._context.attempt, function=name, shard=shards[index]
+                )
+                running[_try_shard.options(**options).remote(shard)] = index
             done, _ = ray.wait(list(running), num_returns=1, timeout=_POLL_S)
             for reference in done:
                 parts[running.pop(reference)] = ray.get(reference)
@@ -135,17 +138,32 @@ def _try_step(task: StepTask) -> Outcome:
     return run_attempt(task, RayShards, echo=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _ShardTask:
+    """One shard of an attempt, as it travels to a worker."""
+
+    step: StepTask
+    attempt: str
+    function: str
+    shard: Any
+
+
 @ray.remote(max_retries=0)
-def _try_shard(task: StepTask, attempt: str, function: str, shard: Any) -> Part:
-    store, digests = open_store(task.store_url), RememberedDigests()
-    writer = f"{task.title}.{attempt}.shard-{part_key('', 'shard', shard)[:12]}"
-    with DiaryWriter(store, task.run_id, writer) as diary:
-        inputs = open_inputs(store, task, digests)
-        output = open_output(
-            store, task, attempt, digests, Pulse(), diary.event, Path(tempfile.gettempdir())
+def _try_shard(task: _ShardTask) -> Part:
+    step = task.step
+    store, digests = open_store(step.store_url), RememberedDigests()
+    writer = f"{step.title}.{task.attempt}.shard-{part_key('', 'shard', task.shard)[:12]}"
+    with DiaryWriter(store, step.run_id, writer) as diary:
+        output = StoredOutput(
+            store=store,
+            digests=digests,
+            pulse=Pulse(),
+            diary=diary.event,
+            scratch=Path(tempfile.gettempdir()),
+            **output_identity(step, task.attempt, store),
         )
-        context = Attempt(task=task, store=store, attempt=attempt, inputs=inputs, output=output)
-        part = context.run_shard(load_function(function), shard)
+        context = open_attempt(step, output)
+        part = context.run_shard(load_function(task.function), task.shard)
     digests.save()
     return part
 

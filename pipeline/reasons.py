@@ -32,6 +32,7 @@ class Reasons:
         self,
         title: str,
         step: dict[str, Any],
+        *,
         code: CodeClosure,
         sources: Mapping[str, SourceManifest],
     ) -> list[str]:

@@ -75,6 +75,7 @@ class Run:
         self._ready = [title for title, parents in self._todo.items() if not parents]
         self._handles: dict[int, str] = {}
         self._held: dict[str, float] = {}
+        self._was_held: set[str] = set()
         self._tries: dict[str, int] = {}
         self._observer = Observer(plan.store)
         self._provenance = submission(plan.recipe.project)
@@ -136,7 +137,7 @@ class Run:
         store.create(layout.run(self.run_id, "plan.json"), plan.document())
         store.add_ref(last_run_name(plan.recipe.name), {"run": self.run_id})
         for title in plan.resolution.cut_off:
-            store.write_marker(self._records[title], plan.recipe_digests[title])
+            store.write_marker(self._records[title], plan.identity.recipe_digests[title])
 
     def _loop(self, executor: Executor, diary: DiaryWriter) -> None:
         while self._ready or self._handles or self._held:
@@ -152,12 +153,13 @@ class Run:
             parent: self._records[parent].content_digest
             for _, _, parent in self._plan.dag.nodes[title].parents
         }
-        key = self._plan.action_key(title, contents)
+        key = self._plan.identity.action_key(title, contents)
         self._plan.resolution.action_keys[title] = key
         record = None if title in self._forced else self._store.record(key)
         if record is not None:
-            self._store.write_marker(record, self._plan.recipe_digests[title])
-            self._succeed(title, record, states.CACHED, "equal inputs")
+            self._store.write_marker(record, self._plan.identity.recipe_digests[title])
+            self._board.set(title, states.CACHED, note=self._cached_note(title))
+            self._succeed(title, record)
             return
         diary.event("step_started", title=title, action_key=key)
         self._board.set(title, states.RUNNING)
@@ -171,8 +173,9 @@ class Run:
             if outcome.own is not None:
                 self._result.own[title] = outcome.own
             note = "" if outcome.state == "published" else "by another run"
-            self._store.write_marker(outcome.record, self._plan.recipe_digests[title])
-            self._succeed(title, outcome.record, states.DONE, note)
+            self._store.write_marker(outcome.record, self._plan.identity.recipe_digests[title])
+            self._board.set(title, states.DONE, note=note)
+            self._succeed(title, outcome.record)
         elif self._may_retry(title, outcome):
             self._observer.look(self._plan.resolution.action_keys[title])
             self._board.set(title, states.WAITING, note=f"retry after {outcome.failure}")
@@ -187,6 +190,7 @@ class Run:
 
     def _hold(self, title: str, held: Held) -> None:
         self._held[title] = time.monotonic() + _WAIT_S
+        self._was_held.add(title)
         owner = held.owner
         self._board.set(title, states.BUSY, note=f"by {owner.host} pid {owner.pid}")
 
@@ -203,9 +207,11 @@ class Run:
             diary.event("claim_free", title=title)
             self._ready.append(title)
 
-    def _succeed(self, title: str, record: Record, state: str, note: str) -> None:
+    def _cached_note(self, title: str) -> str:
+        return "by another run" if title in self._was_held else "equal inputs"
+
+    def _succeed(self, title: str, record: Record) -> None:
         self._records[title] = record
-        self._board.set(title, state, note=note)
         for child in self._children[title]:
             if child in self._todo:
                 self._todo[child].discard(title)
@@ -250,7 +256,7 @@ class Run:
             store_url=self._store.url,
             run_id=self.run_id,
             action_key=key,
-            recipe_digest=plan.recipe_digests[title],
+            recipe_digest=plan.identity.recipe_digests[title],
             name=step.name,
             title=title,
             body=step.body,

@@ -59,7 +59,7 @@ def _print(found: Plan, screen: Console) -> None:
             continue
         style = "yellow" if step.state == "run" else "cyan"
         why = step.causes[0] if step.causes else ""
-        digest = short(found.recipe_digests[step.title])
+        digest = short(found.identity.recipe_digests[step.title])
         rows.add_row(
             step.title, Text(step.state, style=style), duration(step.seconds_last), why, digest
         )
@@ -86,7 +86,7 @@ def _document(found: Plan) -> dict[str, Any]:
                 "state": step.state,
                 "causes": list(step.causes),
                 "seconds_last": step.seconds_last,
-                "recipe_digest": found.recipe_digests[step.title],
+                "recipe_digest": found.identity.recipe_digests[step.title],
                 "action_key": found.resolution.action_keys.get(step.title),
                 "code_digest": found.closure(step.title).digest,
                 "notices": list(found.closure(step.title).notices),

@@ -57,14 +57,14 @@ def rerun(
     plan = make_plan(loaded, opened(store_url), digests, selectors=steps, everything=True)
     titles = [title for title in plan.dag.nodes if title in plan.wanted]
     _check(plan, titles)
-    result = _compute(plan, titles, where, console(), quiet=as_json)
+    result = _compute(plan, titles, where, quiet=as_json)
     rows = [_row(plan, title, result) for title in titles if title in result.own]
     if as_json:
         print_json({"run": result.run_id, "steps": rows})
     else:
         _print(rows, console())
     if not result.is_good:
-        print_failures(result, console())
+        print_failures(result)
     return 0 if result.is_good and all(row["reproduced"] for row in rows) else 1
 
 
@@ -81,9 +81,7 @@ def _check(plan: Plan, titles: list[str]) -> None:
     plan.resolution.misses.clear()
 
 
-def _compute(
-    plan: Plan, titles: list[str], where: str, screen: Console, *, quiet: bool
-) -> RunResult:
+def _compute(plan: Plan, titles: list[str], where: str, *, quiet: bool) -> RunResult:
     board = Board(plan.dag.nodes)
     for title in plan.dag.nodes:
         if title not in titles:
@@ -92,7 +90,7 @@ def _compute(
     start = partial(make_executor, where, plan.codebase)
     if quiet:
         return run.execute(start)
-    with LiveBoard(board, screen):
+    with LiveBoard(board, console()):
         return run.execute(start)
 
 

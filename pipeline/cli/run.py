@@ -59,9 +59,8 @@ def run(
     """
     started = time.monotonic()
     screen = console()
-    digests = RememberedDigests()
     loaded = load_recipe(recipe, settings)
-    plan = make_plan(loaded, opened(store_url), digests, selectors=targets)
+    plan = make_plan(loaded, opened(store_url), RememberedDigests(), selectors=targets)
     if plan.resolution.misses:
         result = _execute(plan, where, screen, quiet=as_json)
     else:
@@ -70,13 +69,16 @@ def run(
     if as_json:
         print_json(_document(plan, result))
     elif result.is_good:
-        command = " ".join([shlex.quote(recipe), *(f"--set {shlex.quote(s)}" for s in settings)])
-        _print_end(plan, result, digests, screen, time.monotonic() - started)
-        _print_next(plan, screen, command, store_url)
+        result.seconds = time.monotonic() - started
+        _print_end(plan, result, screen)
+        _print_next(plan, screen, _command(recipe, settings))
     if not result.is_good and not as_json:
-        print_failures(result, screen)
-    digests.save()
+        print_failures(result)
     return 0 if result.is_good else 1
+
+
+def _command(recipe: str, settings: Sequence[str]) -> str:
+    return " ".join([shlex.quote(recipe), *(f"--set {shlex.quote(s)}" for s in settings)])
 
 
 def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResult:
@@ -94,33 +96,32 @@ def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResu
         return run_.execute(start)
 
 
-def _print_end(
-    plan: Plan, result: RunResult, digests: RememberedDigests, screen: Console, seconds: float
-) -> None:
+def _print_end(plan: Plan, result: RunResult, screen: Console) -> None:
+    """What people came for: the summaries of the targets, and where the artifacts are."""
+    digests = RememberedDigests()
     records = {name: result.records[title] for name, title in _wanted(plan).items()}
     for record in {r.action_key: r for r in records.values()}.values():
         summary = summary_of(plan.store, record, digests)
         if summary is not None:
             print_summary(screen, summary)
+    digests.save()
     found = table("artifact", "digest", ">files", ">size", ">took")
     for name, record in records.items():
         took = duration(record.provenance.get("seconds"))
-        found.add_row(
-            name, short(record.content_digest), str(record.num_files), size(record.size_bytes), took
-        )
+        files, total = str(record.num_files), size(record.size_bytes)
+        found.add_row(name, short(record.content_digest), files, total, took)
     screen.print(found)
     what = f"{len(result.own)} steps ran" if result.run_id else "nothing had to run"
-    screen.print(
-        f"{what}, {duration(seconds)}. Store: {plan.store.url}", markup=False, soft_wrap=True
-    )
+    took = duration(result.seconds)
+    screen.print(f"{what}, {took}. Store: {plan.store.url}", markup=False, soft_wrap=True)
 
 
-def _print_next(plan: Plan, screen: Console, command: str, store_url: str) -> None:
+def _print_next(plan: Plan, screen: Console, command: str) -> None:
+    """The next commands to type."""
     name = list(_wanted(plan))[-1]
-    store = "" if store_url == ".seaglass" else f" --store {shlex.quote(store_url)}"
     screen.print("Next:", style="bold")
-    for line in (f"lineage {name} --up", f"show {name}", f"plan {command}"):
-        screen.print(f"  seaglass {line}{store}", markup=False, soft_wrap=True)
+    for line in (f"lineage {name} --up", f"show {name}", "ls", f"plan {command}"):
+        screen.print(f"  seaglass {line}", markup=False, soft_wrap=True)
 
 
 def _wanted(plan: Plan) -> dict[str, str]:
@@ -130,7 +131,7 @@ def _wanted(plan: Plan) -> dict[str, str]:
     return named | rest
 
 
-def print_failures(result: RunResult, screen: Console) -> None:
+def print_failures(result: RunResult) -> None:
     """Say what failed, with the end of its log and the next move."""
     for failure in result.failures:
         click.echo(
@@ -138,7 +139,6 @@ def print_failures(result: RunResult, screen: Console) -> None:
         )
         for line in failure.log[-_LOG_LINES:]:
             click.echo(f"  | {line}", err=True)
-    del screen
     if result.run_id:
         click.echo(f"What is finished is kept. Whole log: seaglass show {result.run_id}", err=True)
     sys.stderr.flush()

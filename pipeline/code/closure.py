@@ -13,6 +13,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.code.configs import behaviour_of
@@ -235,11 +236,10 @@ class _Follower:
     def count_whole(self, module: ModuleSource) -> None:
         """A module used as a value: all it defines, and all it re-exports."""
         self.push(*(Symbol(module.name, name) for name in module.symbols if name != "__doc__"))
-        for targets in module.imports.values():
-            for target in targets:
+        stars = [Target(star) for star in module.stars]
+        for target in [*chain.from_iterable(module.imports.values()), *stars]:
+            if not is_stdlib(target.module):  # to re-export dispatch is not to use it
                 self.reach(target, module, 1)
-        for star in module.stars:
-            self.reach(Target(star), module, 1)
 
     def count_behaviour(self, module: ModuleSource, name: str) -> None:
         """A config class: all but its fields, and the same of its bases."""

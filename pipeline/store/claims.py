@@ -48,39 +48,40 @@ class Observer:
     """Judges the owners of claims. Keep one for as long as you watch: it remembers the beats."""
 
     def __init__(self, store: Store, *, limit_s: float = LIMIT_S) -> None:
-        self._store = store
+        self.store = store
         self._limit_s = limit_s
-        self._seen: dict[tuple[str, int], tuple[int, float]] = {}
+        self._seen: dict[str, tuple[int, float]] = {}
 
     def look(self, action_key: str) -> Held | int:
         """The live owner, or the epoch that is free to be claimed.
 
         A dead owner's attempt is closed as lost; if it had sealed, its record is completed.
         """
-        keys = [k for k in self._store.adapter.list(layout.claims(action_key)) if ".json" in k]
+        keys = [k for k in self.store.adapter.list(layout.claims(action_key)) if ".json" in k]
         if not keys:
             return 1
         epoch = int(keys[-1].rsplit("/", 1)[1].split(".")[0])
-        owner = self._store.owner(action_key, epoch)
+        owner = self.store.owner(action_key, epoch)
         if owner is None:
             return epoch + 1
-        end = self._store.end(action_key, owner.attempt)
+        end = self.store.end(action_key, owner.attempt)
         if end is None:
-            beat = self._store.read(layout.beat(action_key, epoch)) or {}
-            if self._is_alive(action_key, epoch, owner, beat):
+            beat = self.store.read(layout.beat(action_key, epoch)) or {}
+            counter = int(beat.get("counter", 0))
+            if self._is_alive(owner, counter):
                 return Held(epoch=epoch, owner=owner, beat=beat)
             lost = End(state="lost", attempt=owner.attempt, by=asdict(this_process("", "")))
-            end = close(self._store, action_key, lost)
-        settle(self._store, end)
+            end = close(self.store, action_key, lost)
+        settle(self.store, end)
         return epoch + 1
 
-    def _is_alive(self, action_key: str, epoch: int, owner: Owner, beat: dict[str, Any]) -> bool:
+    def _is_alive(self, owner: Owner, counter: int) -> bool:
         if owner.host_id == host_id():
             return is_running(owner.pid, owner.started)
-        counter, now = int(beat.get("counter", 0)), time.monotonic()
-        seen = self._seen.get((action_key, epoch))
+        now = time.monotonic()
+        seen = self._seen.get(owner.attempt)
         if seen is None or seen[0] != counter:
-            self._seen[action_key, epoch] = (counter, now)
+            self._seen[owner.attempt] = (counter, now)
             return True
         return now - seen[1] < self._limit_s
 
@@ -93,13 +94,13 @@ def settle(store: Store, end: End) -> None:
             complete(store, sealed)
 
 
-def acquire(observer: Observer, store: Store, action_key: str, attempt: Owner) -> Claim | Held:
+def acquire(observer: Observer, action_key: str, attempt: Owner) -> Claim | Held:
     """Claim an action, or say who holds it."""
     while True:
         found = observer.look(action_key)
         if isinstance(found, Held):
             return found
-        if store.create(layout.claim(action_key, found), asdict(attempt)):
+        if observer.store.create(layout.claim(action_key, found), asdict(attempt)):
             return Claim(action_key=action_key, epoch=found, owner=attempt)
 
 

@@ -126,7 +126,7 @@ class StoredFiles:
     local cache first.
     """
 
-    def __init__(self, store: Store, location: Location, manifest: Manifest, where: str) -> None:
+    def __init__(self, store: Store, location: Location, manifest: Manifest, *, where: str) -> None:
         self._store = store
         self._location = location
         self._where = where
