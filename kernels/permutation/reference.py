@@ -1,12 +1,14 @@
-"""A balanced Feistel network with cycle walking, on numpy arrays.
+"""A Feistel network over the pairs of a square, with cycle walking, on numpy arrays.
 
-Feistel: Luby and Rackoff, SIAM J. Comput. 17(2), 1988. Cycle walking: Black and Rogaway, Ciphers
-with Arbitrary Finite Domains, CT-RSA 2002. The round function is the finaliser of splitmix64
-(Steele, Lea and Flood, OOPSLA 2014); what is asked of it is even spread, not secrecy.
+Feistel: Luby and Rackoff, SIAM J. Comput. 17(2), 1988. On a domain that is no power of two, and
+cycle walking: Black and Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA 2002. The round
+function is the finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014); what is asked of it
+is even spread, not secrecy.
 """
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,16 +52,18 @@ def permute(places: NDArray[np.int64], size: int, *, key: int) -> NDArray[np.int
     if size < 1 or ((places < 0) | (places >= size)).any():
         msg = f"places {places!r} must lie in 0..size-1 with size={size}"
         raise ValueError(msg)
-    half = max(1, ((size - 1).bit_length() + 1) // 2)
-    items = _encrypted(places.astype(np.uint64), half, key)
-    while (outside := items >= size).any():  # the domain is less than four times too large
-        items[outside] = _encrypted(items[outside], half, key)
+    side = isqrt(size - 1) + 1  # the smallest square that holds all items
+    items = _encrypted(places.astype(np.uint64), side, key)
+    while (outside := items >= size).any():
+        items[outside] = _encrypted(items[outside], side, key)
     return items.astype(np.int64)
 
 
-def _encrypted(values: NDArray[np.uint64], half: int, key: int) -> NDArray[np.uint64]:
-    mask = np.uint64(2**half - 1)
-    left, right = values >> np.uint64(half), values & mask
+def _encrypted(values: NDArray[np.uint64], side: int, key: int) -> NDArray[np.uint64]:
+    """A permutation of 0..side * side - 1."""
+    width = np.uint64(side)
+    left, right = values // width, values % width
     for turn in range(_NUM_ROUNDS):
-        left, right = right, left ^ (mix64(right, key=key * _NUM_ROUNDS + turn) & mask)
-    return np.asarray((left << np.uint64(half)) | right)
+        mixed = mix64(right, key=key * _NUM_ROUNDS + turn) % width
+        left, right = right, (left + mixed) % width
+    return np.asarray(left * width + right)
