@@ -27,7 +27,7 @@ export NAMES_OF_CORE
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 export PYTHON
 
-.PHONY: help quickstart test check lint format lock clean
+.PHONY: help quickstart test check lint format wheel lock clean
 
 help:  ## show this list
 	@awk -F ':.*  ## ' '/^[a-z]+:.*  ## / { printf "  make %-12s%s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,11 @@ lint: $(DEV)  ## format, ruff, mypy --strict and the import contracts
 format: $(DEV)  ## format, and fix what ruff can fix
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+wheel: $(CORE)  ## build dist/seaglass-*.whl
+	@$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf build
+	@ls dist/seaglass-*.whl
 
 lock:  ## resolve everything anew into constraints.txt and the runtime distributions
 	rm -rf $(LOCK_VENV)
