@@ -60,21 +60,29 @@ def _choose(buckets, shingles, threshold, centres_KC, result):  # type: ignore[n
     for n in range(len(kept_N)):
         mine = bucket_M[start_N[n] : start_N[n + 1]]
         for bucket in mine:
-            for slot in range(filled_K[bucket]):
-                centre = centres_KC[bucket, slot]
-                if compared_N[centre] == n:
-                    continue
-                compared_N[centre] = n
-                comparisons += 1
-                jaccard = _jaccard(shingles, n, centre, threshold)
-                if jaccard >= threshold:
-                    kept_N[n], jaccard_N[n] = centre, jaccard
-                    break
+            centres = centres_KC[bucket, : filled_K[bucket]]
+            kept_N[n], jaccard_N[n], tried = _search(n, centres, shingles, threshold, compared_N)
+            comparisons += tried
             if kept_N[n] >= 0:
                 break
         if kept_N[n] < 0:
             _add_centre(mine, n, centres_KC, filled_K)
     return comparisons
+
+
+@njit(nogil=True)
+def _search(n, centres, shingles, threshold, compared_N):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - typed by the caller
+    """The first centre that stands for n, its Jaccard and the comparisons made; -1 if none does."""
+    tried = 0
+    for centre in centres:
+        if compared_N[centre] == n:
+            continue
+        compared_N[centre] = n
+        tried += 1
+        jaccard = _jaccard(shingles, n, centre, threshold)
+        if jaccard >= threshold:
+            return centre, jaccard, tried
+    return -1, 0.0, tried
 
 
 @njit(nogil=True)

@@ -29,7 +29,7 @@ def choose(
     centres: dict[int, list[int]] = {}
     removals: list[Removal | None] = []
     for number, mine in enumerate(buckets):
-        removal = _search(number, mine, centres, shingles, threshold)
+        removal = _search(number, mine, centres, shingles=shingles, threshold=threshold)
         removals.append(removal)
         if removal is not None:
             continue
@@ -44,6 +44,7 @@ def _search(
     number: int,
     buckets: list[int],
     centres: dict[int, list[int]],
+    *,
     shingles: list[set[int]],
     threshold: float,
 ) -> Removal | None:

@@ -24,12 +24,12 @@ _ARROW_FILE_MAGIC = b"ARROW1"
 
 def read_parquet(name: str, stream: IO[bytes], options: Mapping[str, Any]) -> Iterator[Found]:
     """One record per row of a Parquet file."""
-    return _readable(name, "Parquet", _parquet_batches(stream), options)
+    return _readable(name, _parquet_batches(stream), options, kind="Parquet")
 
 
 def read_arrow(name: str, stream: IO[bytes], options: Mapping[str, Any]) -> Iterator[Found]:
     """One record per row of an Arrow IPC file or stream (`datasets` writes streams)."""
-    return _readable(name, "Arrow", _arrow_batches(stream), options)
+    return _readable(name, _arrow_batches(stream), options, kind="Arrow")
 
 
 def _parquet_batches(stream: IO[bytes]) -> Iterator[pa.RecordBatch]:
@@ -47,12 +47,12 @@ def _arrow_batches(stream: IO[bytes]) -> Iterator[pa.RecordBatch]:
 
 
 def _readable(
-    name: str, kind: str, batches: Iterator[pa.RecordBatch], options: Mapping[str, Any]
+    name: str, batches: Iterator[pa.RecordBatch], options: Mapping[str, Any], *, kind: str
 ) -> Iterator[Found]:
     first_row = 0
     try:
         for batch in batches:
-            yield from _rows(name, batch, first_row, options)
+            yield from _rows(name, batch, options, first_row=first_row)
             first_row += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         msg = (
@@ -63,7 +63,7 @@ def _readable(
 
 
 def _rows(
-    name: str, batch: pa.RecordBatch, first_row: int, options: Mapping[str, Any]
+    name: str, batch: pa.RecordBatch, options: Mapping[str, Any], *, first_row: int
 ) -> Iterator[Found]:
     columns = batch.schema.names
     if options["text_field"] not in columns:
@@ -81,7 +81,7 @@ def _rows(
         fields, faults = _fields(columns, [value[index] for value in values], row)
         try:
             source_id = f"{name}:{row}"
-            record = record_of(fields, options["text_field"], options["source"], source_id)
+            record = record_of(fields, options, source_id)
         except ValueError as error:
             yield dropped(row, b"", str(error))
             continue

@@ -25,7 +25,7 @@ from steps.data.summary import megabytes, percent, removal_rows
 from steps.formats import DOCUMENTS, KEPT_DOCUMENTS, REMOVALS
 
 if TYPE_CHECKING:
-    from pipeline.body import Artifact, Inputs, Output
+    from pipeline.body import Inputs, Output
     from steps.data.deduplicate import DeduplicateConfig
 
 
@@ -52,7 +52,7 @@ def write_partition(
     index, count = shard
     first, last = partition_range(index, count)
     documents = _sorted(_documents(inputs, first, last), config.priority)
-    matches = _range(inputs["matches"], MATCHES_PATH, first, last)
+    matches = read_range(inputs["matches"].local(MATCHES_PATH), first, last)
     matched = pc.index_in(documents["doc_id"], matches["doc_id"].combine_chunks())
     is_near = matched.is_valid()
     is_exact = pc.and_(pc.invert(is_near), _repeats(documents["doc_id"]))
@@ -63,7 +63,7 @@ def write_partition(
     )
     removal_order = [(name, "ascending") for name in ("doc_id", "source", "source_id")]
     write_table(output, f"removed-{index:05d}.parquet", removed.sort_by(removal_order))
-    clusters = _range(inputs["matches"], CLUSTERS_PATH, first, last)
+    clusters = read_range(inputs["matches"].local(CLUSTERS_PATH), first, last)
     sized = kept.append_column(KEPT_DOCUMENTS.field("cluster_size"), _sizes(kept, clusters))
     path = f"documents-{index:05d}.parquet"
     write_table(output, path, sized, text_bytes=text_bytes(kept))
@@ -94,10 +94,6 @@ def _sorted(documents: pa.Table, priority: tuple[str, ...]) -> pa.Table:
     return documents.take(pc.sort_indices(by_rank, sort_keys=order))
 
 
-def _range(artifact: Artifact, path: str, first: str, last: str) -> pa.Table:
-    return read_range(artifact.local(path), first, last)
-
-
 def _repeats(ids: pa.ChunkedArray) -> pa.Array:
     """Whether a row has the doc_id of the row before it."""
     values = ids.combine_chunks() if ids.num_chunks != 1 else ids.chunk(0)
@@ -108,15 +104,15 @@ def _repeats(ids: pa.ChunkedArray) -> pa.Array:
 
 
 def _near_removals(documents: pa.Table, matches: pa.Table) -> pa.Table:
-    return _removals(documents, matches["kept_doc_id"], matches["jaccard"], "near")
+    return _removals(documents, matches["kept_doc_id"], matches["jaccard"], rule="near")
 
 
 def _exact_removals(documents: pa.Table) -> pa.Table:
     whole = pa.array(np.ones(documents.num_rows))
-    return _removals(documents, documents["doc_id"], whole, "exact")
+    return _removals(documents, documents["doc_id"], whole, rule="exact")
 
 
-def _removals(documents: pa.Table, kept: Any, jaccard: Any, rule: str) -> pa.Table:
+def _removals(documents: pa.Table, kept: Any, jaccard: Any, *, rule: str) -> pa.Table:
     rules = pa.array([rule] * documents.num_rows, pa.string())
     columns = [
         *(documents[name] for name in ("doc_id", "source", "source_id")),

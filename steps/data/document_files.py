@@ -89,7 +89,7 @@ class DocumentWriter:
 def read_range(path: Path, first: str, last: str) -> pa.Table:
     """The rows whose doc_id lies in `first..last`, both included."""
     file = pq.ParquetFile(path)
-    groups = [g for g in range(file.num_row_groups) if _overlaps(file, g, first, last)]
+    groups = [g for g in range(file.num_row_groups) if _overlaps(file, g, first=first, last=last)]
     table = file.read_row_groups(groups, use_threads=False)
     ids = table["doc_id"]
     return table.filter(pc.and_(pc.greater_equal(ids, first), pc.less_equal(ids, last)))
@@ -132,7 +132,7 @@ def ids_as_words(ids: Sequence[str]) -> Any:
     return np.frombuffer(bytes.fromhex("".join(ids)), dtype=">u8").astype(np.uint64).reshape(-1, 2)
 
 
-def _overlaps(file: pq.ParquetFile, group: int, first: str, last: str) -> bool:
+def _overlaps(file: pq.ParquetFile, group: int, *, first: str, last: str) -> bool:
     metadata = file.metadata.row_group(group)
     statistics = metadata.column(file.schema_arrow.get_field_index("doc_id")).statistics
     if metadata.num_rows == 0 or statistics is None or not statistics.has_min_max:

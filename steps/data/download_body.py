@@ -45,7 +45,12 @@ def fetch_shard(
     """Fetch files `first` to `stop` of the manifest into shard `number`."""
     number, first, stop = shard
     source = inputs.source("source")
-    reader = _ShardReader(output, f"{number:05d}", source.manifest.options, config.shard_bytes)
+    reader = _ShardReader(
+        output,
+        f"{number:05d}",
+        options=source.manifest.options,
+        file_bytes=config.shard_bytes,
+    )
     files = source.manifest.files[first:stop]
     arrived = []
     for done, file in enumerate(files, start=1):
@@ -75,7 +80,7 @@ def _shards(files: Sequence[SourceFile], shard_bytes: int) -> list[tuple[int, in
 class _ShardReader:
     """Turns the records and faults of one shard into its documents, quarantine and ledger."""
 
-    def __init__(self, output: Output, prefix: str, options: Any, file_bytes: int) -> None:
+    def __init__(self, output: Output, prefix: str, *, options: Any, file_bytes: int) -> None:
         self.ledger = Ledger()
         self._output = output
         self._prefix = prefix

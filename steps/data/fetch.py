@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 import fsspec
@@ -62,17 +63,12 @@ def _copy(source: OpenedSource, file: SourceFile, spool: IO[bytes]) -> str:
     sha256 = hashlib.sha256()
     other = None if algorithm in ("sha256", *_UNVERIFIABLE) else _hash(algorithm, file)
     size = 0
-    try:
-        with source.open(file) as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                spool.write(chunk)
-                sha256.update(chunk)
-                size += len(chunk)
-                if other is not None:
-                    other.update(chunk)
-    except (OSError, EOFError) as error:
-        msg = f"file {file.name!r} of the source cannot be read at {file.location}: {error}"
-        raise SourceError(msg) from error
+    for chunk in _chunks(source, file):
+        spool.write(chunk)
+        sha256.update(chunk)
+        size += len(chunk)
+        if other is not None:
+            other.update(chunk)
     if size != file.size_bytes:
         raise _changed(file, f"{size} bytes", f"{file.size_bytes} bytes")
     found = sha256.hexdigest() if other is None else other.digest().hex()
@@ -81,6 +77,15 @@ def _copy(source: OpenedSource, file: SourceFile, spool: IO[bytes]) -> str:
     if algorithm != "unpinned" and found != expected:
         raise _changed(file, f"{algorithm}:{found}", file.checksum)
     return sha256.hexdigest()
+
+
+def _chunks(source: OpenedSource, file: SourceFile) -> Iterator[bytes]:
+    try:
+        with source.open(file) as stream:
+            yield from iter(partial(stream.read, _CHUNK_BYTES), b"")
+    except (OSError, EOFError) as error:
+        msg = f"file {file.name!r} of the source cannot be read at {file.location}: {error}"
+        raise SourceError(msg) from error
 
 
 def _hash(algorithm: str, file: SourceFile) -> _Hash:

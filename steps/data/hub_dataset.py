@@ -40,7 +40,7 @@ def resolve(source: HubDataset, digests: FileDigests) -> SourceManifest:
     try:
         commit = api.dataset_info(source.dataset, revision=source.revision).sha or source.revision
         paths = _split_paths(source, commit)
-        files = _files(api, source.dataset, commit, paths)
+        files = _files(api, source.dataset, commit, paths=paths)
     except (HfHubHTTPError, DatasetNotFoundError, OSError, ValueError) as error:
         msg = (
             f"dataset {source.dataset!r} at {source.revision} cannot be resolved: {error}; "
@@ -67,7 +67,7 @@ def _split_paths(source: HubDataset, commit: str) -> list[str]:
     return sorted(str(url).removeprefix(prefix) for url in data_files[source.split])
 
 
-def _files(api: HfApi, dataset: str, commit: str, paths: list[str]) -> list[SourceFile]:
+def _files(api: HfApi, dataset: str, commit: str, *, paths: list[str]) -> list[SourceFile]:
     files = []
     for start in range(0, len(paths), _BATCH):
         batch = paths[start : start + _BATCH]

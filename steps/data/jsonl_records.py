@@ -25,7 +25,7 @@ def read_lines(name: str, stream: IO[bytes], options: Mapping[str, Any]) -> Iter
             yield line
             continue
         offset, data = line
-        yield from _parsed(data, offset, f"{name}:{number}", options)
+        yield from _parsed(data, offset, f"{name}:{number}", options=options)
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes] | Fault]:
@@ -52,7 +52,7 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes] | Fault]:
 
 
 def _parsed(
-    data: bytes, offset: int, source_id: str, options: Mapping[str, Any]
+    data: bytes, offset: int, source_id: str, *, options: Mapping[str, Any]
 ) -> Iterator[Found]:
     if not data.strip():
         yield dropped(offset, data, "blank line", documents=0)
@@ -63,7 +63,7 @@ def _parsed(
         if not isinstance(fields, dict):
             yield dropped(offset, data, f"{type(fields).__name__}, not a JSON object")
             return
-        record = record_of(fields, options["text_field"], options["source"], source_id)
+        record = record_of(fields, options, source_id)
     except json.JSONDecodeError as error:
         yield dropped(offset, data, f"not JSON: {error.msg} at character {error.pos}")
     except (ValueError, RecursionError) as error:

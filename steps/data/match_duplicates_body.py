@@ -63,9 +63,9 @@ def run(config: MatchConfig, inputs: Inputs, output: Output) -> None:
     number_R = np.full(signatures.num_rows, -1, dtype=np.int64)
     wanted = np.flatnonzero(np.diff(found.offsets))
     number_R[texts.rows_N[wanted]] = wanted
-    shingles = _shingles(number_R, len(texts.rows_N), inputs, output)
+    shingles = _shingles(number_R, len(texts.rows_N), inputs=inputs, output=output)
     choice = choose(found, shingles, threshold=config.threshold)
-    _write(signatures, texts, choice, output)
+    _write(signatures, texts, choice, output=output)
 
 
 def _signatures(inputs: Inputs, shards: Sequence[tuple[int, str]]) -> pa.Table:
@@ -78,7 +78,7 @@ def _signatures(inputs: Inputs, shards: Sequence[tuple[int, str]]) -> pa.Table:
 
 
 def _shingles(
-    number_R: NDArray[np.int64], num_texts: int, inputs: Inputs, output: Output
+    number_R: NDArray[np.int64], num_texts: int, *, inputs: Inputs, output: Output
 ) -> Ragged:
     """The shingle set of text n for every row with number n >= 0; the others stay empty."""
     sets: list[NDArray[np.uint64]] = [np.zeros(0, np.uint64)] * num_texts
@@ -101,7 +101,7 @@ def _shingles(
     return Ragged(np.concatenate([np.zeros(0, np.uint64), *sets]), bounds)
 
 
-def _write(signatures: pa.Table, texts: Texts, choice: Choice, output: Output) -> None:
+def _write(signatures: pa.Table, texts: Texts, choice: Choice, *, output: Output) -> None:
     ids = np.asarray(signatures["doc_id"].to_pylist(), dtype=object)[texts.rows_N]
     removed = np.flatnonzero(choice.kept_N >= 0)
     kept = choice.kept_N[removed]

@@ -62,13 +62,14 @@ def decoded(data: bytes, offset: int) -> tuple[str, list[Fault]]:
         return text, [Fault(offset + error.start, count, reason, "repaired", around)]
 
 
-def record_of(fields: Mapping[str, Any], text_field: str, source: str, source_id: str) -> Record:
-    """A record from named fields.
+def record_of(fields: Mapping[str, Any], options: Mapping[str, Any], source_id: str) -> Record:
+    """A record from named fields; the options of the manifest say which is the text.
 
     Raises:
         ValueError: the text is missing or is not a string; the message is the reason.
 
     """
+    text_field = options["text_field"]
     if text_field not in fields:
         msg = f"no field {text_field!r}"
         raise ValueError(msg)
@@ -80,7 +81,7 @@ def record_of(fields: Mapping[str, Any], text_field: str, source: str, source_id
     rest = {key: fields[key] for key in fields if key not in (text_field, "url")}
     return Record(
         text,
-        source,
+        options["source"],
         source_id,
         without_surrogates(url) if isinstance(url, str) else None,
         without_surrogates(json.dumps(rest, sort_keys=True, ensure_ascii=False, default=str)),
