@@ -1,0 +1,58 @@
+"""Sources as people type them on a command line.
+
+    hf://datasets/ORG/NAME@COMMIT          a dataset on the Hugging Face hub (?split=..&config=..)
+    https://..., gs://..., s3://...        files behind URLs
+    docs/**/*.jsonl.zst                    files on this machine
+
+Several of one kind are separated by commas.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+from pipeline.errors import ConfigError
+from pipeline.sources import Source
+from steps.data.sources import HubDataset, LocalFiles, RemoteFiles
+
+_HUB = "hf://datasets/"
+_REMOTE = ("http://", "https://", "gs://", "gcs://", "s3://")
+_HUB_OPTIONS = {"split", "config"}
+
+
+def source_from(text: str, *, text_field: str = "text") -> Source:
+    """The source that a string means.
+
+    >>> source_from("data/*.jsonl.gz").patterns
+    ('data/*.jsonl.gz',)
+
+    Raises:
+        ConfigError: the string is empty, mixes kinds or names an unknown protocol.
+
+    """
+    parts = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not parts:
+        msg = f"source {text!r} is empty; give a glob, a URL, or {_HUB}ORG/NAME@COMMIT"
+        raise ConfigError(msg)
+    if parts[0].startswith(_HUB):
+        return _hub(text, text_field)
+    remote = [part.startswith(_REMOTE) for part in parts]
+    if all(remote):
+        return RemoteFiles(urls=parts, text_field=text_field)
+    unknown = [part for part in parts if "://" in part and not part.startswith(_REMOTE)]
+    if unknown or any(remote):
+        msg = f"source {text!r}: use one kind, either local globs or {', '.join(_REMOTE)}"
+        raise ConfigError(msg)
+    return LocalFiles(patterns=parts, text_field=text_field)
+
+
+def _hub(text: str, text_field: str) -> HubDataset:
+    split = urlsplit(text)
+    dataset, _, revision = split.path.removeprefix("/").partition("@")
+    options = {name: values[0] for name, values in parse_qs(split.query).items()}
+    wrong = sorted(set(options) - _HUB_OPTIONS)
+    if not dataset or not revision or wrong:
+        what = f"has no option {wrong[0]!r}" if wrong else "needs a commit: ...@40-hex-digits"
+        msg = f"source {text!r} {what}; the form is {_HUB}ORG/NAME@COMMIT?split=train&config=en"
+        raise ConfigError(msg)
+    return HubDataset(dataset=dataset, revision=revision, text_field=text_field, **options)
