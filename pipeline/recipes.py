@@ -13,7 +13,7 @@ import sys
 import typing
 from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any
 
 from pipeline.code.roots import OWN_NAMES, find_roots
@@ -114,7 +114,6 @@ def _function(module: Any, name: str, spec: str) -> Callable[..., Any]:
 
 def _settings(function: Callable[..., Any], settings: Sequence[str], spec: str) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters
-    hints = typing.get_type_hints(function)
     values: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -131,12 +130,21 @@ def _settings(function: Callable[..., Any], settings: Sequence[str], spec: str) 
             )
             msg = f"recipe {spec} has no setting {name!r}; {hint}"
             raise RecipeError(msg)
-        values[name] = _parse(text, hints.get(name, str), f"--set {name}={text}")
+        values[name] = _parse(text, _hint(function, name), f"--set {name}={text}")
     for name, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty and name not in values:
             msg = f"recipe {spec} needs a value for {name!r}: --set {name}=..."
             raise RecipeError(msg)
     return values
+
+
+def _hint(function: Callable[..., Any], name: str) -> Any:
+    """The annotation of one parameter; the others may name what only a type checker imports."""
+    alone = SimpleNamespace(__annotations__={name: function.__annotations__.get(name, str)})
+    try:
+        return typing.get_type_hints(alone, globalns=function.__globals__)[name]
+    except NameError:
+        return None
 
 
 def _parse(text: str, hint: Any, place: str) -> Any:
