@@ -1,0 +1,29 @@
+"""Segment attention, written to be obviously right. N tokens, H heads, G KV heads, P head width."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _attend(q_LHP: torch.Tensor, k_LGP: torch.Tensor, v_LGP: torch.Tensor) -> torch.Tensor:
+    length, num_heads, width = q_LHP.shape
+    group = num_heads // k_LGP.shape[1]
+    k_LHP, v_LHP = k_LGP.repeat_interleave(group, 1), v_LGP.repeat_interleave(group, 1)
+    scores_HLL = torch.einsum("qhp,khp->hqk", q_LHP, k_LHP) / width**0.5
+    future = torch.ones(length, length, dtype=torch.bool, device=q_LHP.device).triu(1)
+    return torch.einsum(
+        "hqk,khp->qhp", scores_HLL.masked_fill(future, -torch.inf).softmax(2), v_LHP
+    )
+
+
+def segment_attention(
+    q_NHP: torch.Tensor, k_NGP: torch.Tensor, v_NGP: torch.Tensor, lengths: Sequence[int]
+) -> torch.Tensor:
+    """One segment after another, each with its own small mask."""
+    parts = zip(*(torch.split(x, list(lengths)) for x in (q_NHP, k_NGP, v_NGP)), strict=True)
+    return torch.cat([_attend(*part) for part in parts])

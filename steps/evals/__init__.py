@@ -1,0 +1,1 @@
+"""Evaluations: what a checkpoint is worth, next to what costs nothing."""

@@ -1,0 +1,131 @@
+"""One training run in memory: model, optimizer, and the update that moves them.
+
+It reads no files and writes none, so that the loop around it decides what to save and to tell.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from model import schedule
+from model.batch import TokenBatch
+from model.initialization import initialize
+from model.objective import Objective, objective
+from model.optimizer import AdamWSettings, adamw, scale_rates
+from model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from steps.train.loader import Batch
+    from steps.train.pretrain import PretrainConfig, TrainConfig
+
+# PaLM and Marin train with 0.95: at a few thousand tokens per update a longer memory of squared
+# gradients only makes the first updates smaller.
+_BETA1, _BETA2 = 0.9, 0.95
+_SCHEDULES = {
+    "linear": schedule.linear,
+    "cosine": schedule.cosine,
+    "constant_then_linear": schedule.constant_then_linear,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateReport:
+    """What one update saw and did; every number depends on data, config and seed alone.
+
+    A skipped update moved nothing, because its loss or gradient was not finite; what is not
+    finite is `None` here. Loads are of the busiest expert, as a multiple of the mean.
+    """
+
+    update: int
+    num_tokens: int
+    learning_rate: float
+    loss_nats: float | None
+    z_loss: float | None
+    grad_norm: float | None
+    skipped: bool
+    load_per_layer: tuple[float, ...]
+    router_entropy_nats: float | None
+    dropped_tokens: int
+
+
+class Trainer:
+    """A model and its optimizer, moved one update at a time."""
+
+    def __init__(self, config: PretrainConfig) -> None:
+        self.config = config.train
+        self.model = Transformer(config.model)
+        initialize(self.model, seed=config.train.seed)
+        self.optimizer = adamw(self.model, _settings(config.train))
+
+    def update(self, batch: Batch) -> UpdateReport:
+        """Learn from one batch."""
+        factor = rate_factor(self.config, batch.update)
+        scale_rates(self.optimizer, factor)
+        result = objective(
+            self.model, to_token_batch(batch), z_loss_weight=self.config.z_loss_weight
+        )
+        result.total.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.model.parameters(), self.config.clip_norm or math.inf
+        )
+        skipped = not bool(torch.isfinite(result.total) & torch.isfinite(norm))
+        if not skipped:
+            self.optimizer.step()
+            self.model.update_biases(result.routers)
+        self.optimizer.zero_grad(set_to_none=True)
+        return UpdateReport(
+            update=batch.update,
+            num_tokens=batch.num_tokens,
+            learning_rate=self.config.learning_rate * factor,
+            grad_norm=_finite(norm),
+            skipped=skipped,
+            **_measures(result),
+        )
+
+
+def rate_factor(config: TrainConfig, update: int) -> float:
+    """The learning rate of one update as a factor of its peak."""
+    shape = _SCHEDULES[config.schedule]
+    return shape(
+        update, config.num_updates, warmup=config.warmup_updates, floor=config.final_fraction
+    )
+
+
+def to_token_batch(batch: Batch) -> TokenBatch:
+    """The real tokens of a loader's batch, as the model reads them."""
+    return TokenBatch(
+        tokens_N=torch.from_numpy(batch.tokens_N),
+        targets_N=torch.from_numpy(batch.targets_N),
+        lengths=batch.lengths,
+    )
+
+
+def _settings(config: TrainConfig) -> AdamWSettings:
+    return AdamWSettings(
+        learning_rate=config.learning_rate,
+        embedding_multiplier=config.embedding_multiplier,
+        weight_decay=config.weight_decay,
+        beta1=_BETA1,
+        beta2=_BETA2,
+    )
+
+
+def _measures(result: Objective) -> dict[str, Any]:
+    loads = [report.chosen_E.max() / report.chosen_E.float().mean() for report in result.routers]
+    entropies = torch.stack([report.entropy_nats for report in result.routers])
+    return {
+        "loss_nats": _finite(result.loss_nats),
+        "z_loss": _finite(result.z_loss),
+        "load_per_layer": tuple(round(float(load), 4) for load in loads),
+        "router_entropy_nats": _finite(entropies.mean()),
+        "dropped_tokens": sum(int(report.dropped_E.sum()) for report in result.routers),
+    }
+
+
+def _finite(value: torch.Tensor) -> float | None:
+    number = float(value)
+    return number if math.isfinite(number) else None
