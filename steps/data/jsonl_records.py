@@ -65,7 +65,7 @@ def _parsed(
             return
         record = record_of(fields, options, source_id)
     except json.JSONDecodeError as error:
-        yield dropped(offset, data, f"not JSON: {error.msg} at character {error.pos}")
+        yield dropped(offset, data, f"not JSON: {error.msg}, character {error.pos}")
     except (ValueError, RecursionError) as error:
         yield dropped(offset, data, str(error))
     else:
