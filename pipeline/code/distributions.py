@@ -1,9 +1,8 @@
 """Which distribution an import comes from, and its public version.
 
 The lock decides where it names the distribution, so that a laptop without a GPU and a cluster
-with one agree: `2.13.0`, never `2.13.0+cpu`. Otherwise the installed metadata does. Imports mostly
-carry the name of their distribution; `packages_distributions()` reads every file list on the
-machine, so it is asked last.
+with one agree: `2.13.0`, never `2.13.0+cpu`. Otherwise the installed metadata does. Most imports
+carry the name of their distribution; only for the others are all file lists on the machine read.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 # Gone from newer Pythons, yet no distribution's: the answer must not depend on the version.
 _FORMER_STDLIB = frozenset(
@@ -25,6 +24,7 @@ _FORMER_STDLIB = frozenset(
 )
 _STDLIB = sys.stdlib_module_names | _FORMER_STDLIB
 _PIN = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*==\s*([^\s;#\\,]+)")
+_TOP_LEVEL = re.compile(r"^([A-Za-z_]\w*)(?=/|\.py,|\.[\w-]+\.(?:so|pyd),)", re.MULTILINE)
 
 
 def is_stdlib(dotted: str) -> bool:
@@ -62,82 +62,71 @@ class Distributions:
     def providing(self, dotted: str) -> dict[str, str]:
         """Name -> public version of what provides an import; empty if nothing seems to.
 
-        A namespace shared by several distributions gives all that have the imported module.
+        A namespace shared by several distributions gives those that have the imported module.
         """
         top = dotted.partition(".")[0]
-        key = dotted if _is_namespace(top) else top
+        key = top if len(_candidates(top)) <= 1 else dotted
         if key not in self._known:
-            self._known[key] = self._search(key, top)
+            found = {name: self._version(name) for name in self._providers(dotted, top)}
+            self._known[key] = {name: public(version) for name, version in found.items() if version}
         return self._known[key]
 
-    def _search(self, dotted: str, top: str) -> dict[str, str]:
-        name = normalised(top)
-        if name in self._locked and not _provided_by_another(top):
-            return {name: public(self._locked[name])}
-        found = {}
-        for provider in _providers(dotted, top):
-            version = self._locked.get(provider) or metadata.version(provider)
-            found[provider] = public(version)
-        return found
-
-
-def _providers(dotted: str, top: str) -> list[str]:
-    if _provides(top, top):
-        return [normalised(top)]
-    candidates = sorted({normalised(name) for name in _by_import().get(top, ())})
-    if len(candidates) < 2:  # noqa: PLR2004 - one candidate needs no second look
+    def _providers(self, dotted: str, top: str) -> list[str]:
+        """Names of the installed providers, else the locked distribution of the import's name."""
+        candidates = list(_candidates(top))
+        if len(candidates) <= 1:
+            return candidates or [normalised(top)]
+        parts = dotted.split(".")
+        for length in range(len(parts), 0, -1):  # the longest part of the name that is a module
+            path = "/".join(parts[:length])
+            exact = [name for name in candidates if _has_module(name, path)]
+            if exact:
+                return exact
         return candidates
-    parts = dotted.split(".")
-    for length in range(len(parts), 0, -1):  # the longest part of the name that is a module
-        paths = _module_paths(parts[:length])
-        exact = [name for name in candidates if paths & _files(name)]
-        if exact:
-            return exact
-    return candidates
+
+    def _version(self, name: str) -> str | None:
+        return self._locked.get(name) or _installed_version(name)
 
 
-def _provided_by_another(top: str) -> bool:
-    """Whether the distribution called like the import is installed, yet does not provide it."""
-    return _installed(top) and not _provides(top, top) and bool(_by_import().get(top))
+@cache
+def _candidates(top: str) -> tuple[str, ...]:
+    """Normalised names of the installed distributions that have a top-level import."""
+    if top in _top_levels(_distribution(top)):
+        return (normalised(top),)
+    return tuple(sorted(_by_import().get(top, ())))
 
 
-def _installed(name: str) -> bool:
+@cache
+def _by_import() -> Mapping[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for distribution in metadata.distributions():
+        for top in _top_levels(distribution):
+            found.setdefault(top, set()).add(normalised(distribution.name))
+    return found
+
+
+def _top_levels(distribution: metadata.Distribution | None) -> set[str]:
+    if distribution is None:
+        return set()
+    listed = distribution.read_text("top_level.txt")  # setuptools' list; else the files themselves
+    if listed:
+        return set(listed.split())
+    return set(_TOP_LEVEL.findall(distribution.read_text("RECORD") or ""))
+
+
+def _distribution(name: str) -> metadata.Distribution | None:
     try:
-        metadata.distribution(name)
+        return metadata.distribution(name)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
 
 
-@cache
-def _provides(name: str, top: str) -> bool:
-    """Whether the distribution `name` is installed and has the top-level import `top`."""
-    try:
-        distribution = metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return False
-    listed = distribution.read_text("top_level.txt")
-    if listed and top in listed.split():
-        return True
-    record = "\n" + (distribution.read_text("RECORD") or "")
-    return any(f"\n{top}{end}" in record for end in ("/", ".py,", ".cpython", ".abi3"))
+def _installed_version(name: str) -> str | None:
+    distribution = _distribution(name)
+    return distribution.version if distribution else None
 
 
-@cache
-def _by_import() -> Mapping[str, Iterable[str]]:
-    return metadata.packages_distributions()
-
-
-@cache
-def _is_namespace(top: str) -> bool:
-    return not _provides(top, top) and len(set(_by_import().get(top, ()))) > 1
-
-
-@cache
-def _files(name: str) -> frozenset[str]:
-    return frozenset(str(file) for file in metadata.files(name) or ())
-
-
-def _module_paths(parts: list[str]) -> set[str]:
-    path = "/".join(parts)
-    return {f"{path}.py", f"{path}/__init__.py"}
+def _has_module(name: str, path: str) -> bool:
+    distribution = _distribution(name)
+    record = "\n" + (distribution.read_text("RECORD") or "" if distribution else "")
+    return f"\n{path}.py," in record or f"\n{path}/__init__.py," in record

@@ -5,7 +5,9 @@ import pytest
 DISPATCH = {
     "importlib.import_module": "import importlib\n\n\ndef run(x): importlib.import_module(x)\n",
     "import_module": "from importlib import import_module\n\n\ndef run(x): import_module(x)\n",
-    "import_module as a value": "from importlib import import_module\n\n\ndef run(x): map(import_module, x)\n",
+    "import_module as a value": (
+        "from importlib import import_module\n\n\ndef run(x): map(import_module, x)\n"
+    ),
     "__import__": "\n\n\ndef run(x): __import__(x)\n",
     "exec": "\n\n\ndef run(x): exec(x)\n",
     "eval": "\n\n\ndef run(x): eval(x)\n",
@@ -17,7 +19,7 @@ DISPATCH = {
     "getattr of a package": "import lab\n\n\ndef run(x): getattr(lab, x)\n",
     "vars of a package": "import lab\n\n\ndef run(x): vars(lab)[x]\n",
     "a package's __dict__": "import lab\n\n\ndef run(x): lab.__dict__[x]\n",
-}  # fmt: skip
+}
 OTHER = {"lab/__init__.py": "", "lab/hidden.py": "def found(): return 1\n"}
 
 
@@ -37,8 +39,10 @@ NO_DISPATCH = {
     "getattr of an object": "def run(x, y): getattr(x, y)",
     "vars of an object": "def run(x): vars(x)",
     "an own import_module": "def import_module(x): pass\n\n\ndef run(x): import_module(x)",
-    "a library's module by name": "import importlib\n\n\ndef run(x): importlib.import_module('json')",
-}  # fmt: skip
+    "a library's module by name": (
+        "import importlib\n\n\ndef run(x): importlib.import_module('json')"
+    ),
+}
 
 
 @pytest.mark.parametrize("what", NO_DISPATCH)
@@ -58,7 +62,9 @@ def test_a_function_called_import_module_is_followed(follow):
 def test_a_constant_beginning_narrows_the_fallback_to_a_package(follow):
     files = {
         **OTHER,
-        "lab/body.py": "import importlib\n\n\ndef run(x): importlib.import_module(f'lab.ops.{x}')\n",
+        "lab/body.py": (
+            "import importlib\n\n\ndef run(x): importlib.import_module(f'lab.ops.{x}')\n"
+        ),
         "lab/ops/a.py": "def f(): pass\n",
         "lab/ops/b.py": "def f(): pass\n",
     }
@@ -96,6 +102,8 @@ def test_a_library_that_is_nowhere_is_noted(follow):
     found = follow({"lab/body.py": "import no_such_lib_\n\n\ndef run(): no_such_lib_.f()\n"})
 
     assert found.notices == (
-        "lab/body.py:4: 'no_such_lib_' is neither first-party, locked nor installed here, "
-        "so its code does not count",
+        (
+            "lab/body.py:4: 'no_such_lib_' is neither first-party, locked nor installed here, "
+            "so its code does not count"
+        ),
     )

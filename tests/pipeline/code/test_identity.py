@@ -102,9 +102,24 @@ CHANGES = {
     "a constant's type": ("lab/body.py", "LIMIT = 3", "LIMIT = 3.0", "lab.body:LIMIT changed"),
     "a closure cell": ("lab/body.py", "adder(2)", "adder(3)", "lab.body:add_two changed"),
     "a decorator": ("lab/marks.py", "+ 1", "+ 2", "lab.marks:counted changed"),
-    "a transitive import": ("lab/deeper.py", "FACTOR = 7", "FACTOR = 8", "lab.deeper:FACTOR changed"),
-    "a default of a field": ("lab/body.py", "height: int = 2", "height: int = 3", "lab.body:Row changed"),
-    "a new field by annotation": ("lab/body.py", "width: int", "width: int\n    depth: int", "lab.body:Row changed"),
+    "a transitive import": (
+        "lab/deeper.py",
+        "FACTOR = 7",
+        "FACTOR = 8",
+        "lab.deeper:FACTOR changed",
+    ),
+    "a default of a field": (
+        "lab/body.py",
+        "height: int = 2",
+        "height: int = 3",
+        "lab.body:Row changed",
+    ),
+    "a new field by annotation": (
+        "lab/body.py",
+        "width: int",
+        "width: int\n    depth: int",
+        "lab.body:Row changed",
+    ),
     "the type of a field": ("lab/body.py", "width: int", "width: float", "lab.body:Row changed"),
     "a removed decorator": ("lab/body.py", "@counted", "", "lab.body:decorated changed"),
 }
@@ -160,28 +175,59 @@ def test_a_local_version_part_does_not_count(follow):
 SAME = {
     "a comment": ("lab/body.py", "# a comment", "# another\n    # and more"),
     "a removed comment": ("lab/body.py", "    # a comment\n", ""),
-    "a docstring of a function": ("lab/body.py", "def helper(x, *, step=1):", 'def helper(x, *, step=1):\n    """Add."""\n'),
+    "a docstring of a function": (
+        "lab/body.py",
+        "def helper(x, *, step=1):",
+        ('def helper(x, *, step=1):\n    """Add."""\n'),
+    ),
     "a docstring of a class": ("lab/body.py", "class Walker:", 'class Walker:\n    """Walks."""\n'),
     "a docstring of a module": ("lab/deep.py", "from lab.deeper", '"""Deep."""\nfrom lab.deeper'),
     "blank lines": ("lab/body.py", "return x + step", "\n\n    return x + step\n\n"),
     "redundant parentheses": ("lab/body.py", "return x + step", "return (x + step)"),
-    "a line break": ("lab/body.py", "return x + step", "return (\n        x\n        + step\n    )"),
+    "a line break": (
+        "lab/body.py",
+        "return x + step",
+        ("return (\n        x\n        + step\n    )"),
+    ),
     "a trailing comma": ("lab/body.py", "scaled(total)", "scaled(total,)"),
-    "annotations of a function": ("lab/body.py", "def helper(x, *, step=1):", "def helper(x: int, *, step: int = 1) -> int:"),
+    "annotations of a function": (
+        "lab/body.py",
+        "def helper(x, *, step=1):",
+        ("def helper(x: int, *, step: int = 1) -> int:"),
+    ),
     "an annotation of a local": ("lab/body.py", "rows = [", "rows: list[Row] = ["),
     "a bare annotation of a local": ("lab/body.py", "rows = [", "rows: list\n    rows = ["),
     "an annotation of a constant": ("lab/body.py", "LIMIT = 3", "LIMIT: int = 3"),
     "an annotation of a method": ("lab/body.py", "def move(self):", "def move(self) -> int:"),
     "an unused constant": ("lab/deeper.py", "UNUSED = 1", "UNUSED = 2"),
     "an unused function": ("lab/shapes.py", "return x**3", "return x**4"),
-    "an unused import": ("lab/body.py", "from lab import shapes", "import json\nfrom lab import shapes"),
-    "the order of imports": ("lab/body.py", "from lab import shapes\nfrom lab.deep import SCALE, scaled", "from lab.deep import scaled, SCALE\nfrom lab import shapes"),
-    "imports for type checkers": ("lab/body.py", "LIMIT = 3", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nowhere import Nothing\nLIMIT = 3"),
+    "an unused import": (
+        "lab/body.py",
+        "from lab import shapes",
+        "import json\nfrom lab import shapes",
+    ),
+    "the order of imports": (
+        "lab/body.py",
+        ("from lab import shapes\nfrom lab.deep import SCALE, scaled"),
+        ("from lab.deep import scaled, SCALE\nfrom lab import shapes"),
+    ),
+    "imports for type checkers": (
+        "lab/body.py",
+        "LIMIT = 3",
+        (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+            "    from nowhere import Nothing\nLIMIT = 3"
+        ),
+    ),
     "__all__": ("lab/body.py", "LIMIT = 3", '__all__ = ["run"]\nLIMIT = 3'),
-    "a script's main block": ("lab/body.py", "LIMIT = 3", 'LIMIT = 3\nif __name__ == "__main__":\n    run(1, 2, 3)'),
+    "a script's main block": (
+        "lab/body.py",
+        "LIMIT = 3",
+        ('LIMIT = 3\nif __name__ == "__main__":\n    run(1, 2, 3)'),
+    ),
     "a stray pass": ("lab/body.py", "rows = [", "pass\n    rows = ["),
     "Windows line ends": ("lab/body.py", "\n", "\r\n"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", SAME)
@@ -202,7 +248,13 @@ def test_the_place_of_the_repository_does_not_count(make_tree, follow):
 
 def test_a_moved_symbol_counts(follow):
     before = follow(FILES, versions=VERSIONS)
-    files = {**changed("lab/body.py", "from lab.deep import SCALE,", "from lab.scale import SCALE\nfrom lab.deep import")}
+    files = {
+        **changed(
+            "lab/body.py",
+            "from lab.deep import SCALE,",
+            "from lab.scale import SCALE\nfrom lab.deep import",
+        )
+    }
 
     after = follow({**files, "lab/scale.py": "SCALE = 10\n"}, versions=VERSIONS)
 

@@ -30,14 +30,38 @@ IMPORTS = {
     "inside the function": ("", "from lab.ops.fast import sign; sign()", FAST),
     "module inside the function": ("", "import lab.ops.fast as f; f.sign()", FAST),
     "getattr with a constant": ("from lab.ops import fast", "getattr(fast, 'sign')()", FAST),
-    "conditional import": ("if 1:\n    from lab.ops.fast import sign", "sign()", {*FAST, "lab.body:<top level>"}),
-    "import with a fallback": ("try:\n    from lab.ops.fast import sign\nexcept ImportError:\n    sign = None", "sign()", {*FAST, "lab.body:<top level>"}),
-    "import by constant name": ("from importlib import import_module", "import_module('lab.ops.slow')", {"lab.ops.slow:sign", "lab.ops.slow:unused"}),
-    "import by relative name": ("import importlib", "importlib.import_module('.ops.slow', __package__)", {"lab.ops.slow:sign", "lab.ops.slow:unused"}),
-    "a module as a value": ("from lab.ops import slow", "print(slow)", {"lab.ops.slow:sign", "lab.ops.slow:unused"}),
-    "a module in a local": ("from lab.ops import slow", "x = slow; x.sign()", {"lab.ops.slow:sign", "lab.ops.slow:unused"}),
+    "conditional import": (
+        ("if 1:\n    from lab.ops.fast import sign"),
+        "sign()",
+        {*FAST, "lab.body:<top level>"},
+    ),
+    "import with a fallback": (
+        ("try:\n    from lab.ops.fast import sign\nexcept ImportError:\n    sign = None"),
+        "sign()",
+        {*FAST, "lab.body:<top level>"},
+    ),
+    "import by constant name": (
+        "from importlib import import_module",
+        "import_module('lab.ops.slow')",
+        {"lab.ops.slow:sign", "lab.ops.slow:unused"},
+    ),
+    "import by relative name": (
+        "import importlib",
+        ("importlib.import_module('.ops.slow', __package__)"),
+        {"lab.ops.slow:sign", "lab.ops.slow:unused"},
+    ),
+    "a module as a value": (
+        "from lab.ops import slow",
+        "print(slow)",
+        {"lab.ops.slow:sign", "lab.ops.slow:unused"},
+    ),
+    "a module in a local": (
+        "from lab.ops import slow",
+        "x = slow; x.sign()",
+        {"lab.ops.slow:sign", "lab.ops.slow:unused"},
+    ),
     "a body named in text": ("", "print('lab.ops.fast:sign')", FAST),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", IMPORTS)
@@ -76,7 +100,10 @@ def test_a_computed_all_lets_a_star_import_bring_every_name(follow):
 
 def test_circular_imports_and_re_exports_end(follow):
     files = {
-        "lab/a.py": "from lab.b import y\nfrom lab.b import *\nfrom lab.a import x as x\n\n\ndef f(): return x, y\n",
+        "lab/a.py": (
+            "from lab.b import y\nfrom lab.b import *\n"
+            "from lab.a import x as x\n\n\ndef f(): return x, y\n"
+        ),
         "lab/b.py": "from lab.a import f as y\nfrom lab.a import *\n",
         "lab/body.py": "from lab.a import f\n\n\ndef run(): f()\n",
     }
@@ -144,7 +171,11 @@ def test_a_module_with_getattr_counts_whole_where_a_name_is_not_found(follow):
 
 
 def test_a_missing_module_is_an_error_with_file_and_line(follow):
-    files = {"lab/body.py": "import json\nfrom lab import nothing\nimport lab.nowhere\n\n\ndef run(): pass\n"}
+    files = {
+        "lab/body.py": (
+            "import json\nfrom lab import nothing\nimport lab.nowhere\n\n\ndef run(): pass\n"
+        )
+    }
 
     with pytest.raises(CodeError, match=r"lab/body.py:3: no module 'lab.nowhere'"):
         follow(files)
@@ -152,7 +183,9 @@ def test_a_missing_module_is_an_error_with_file_and_line(follow):
 
 def test_a_missing_module_inside_try_is_fine(follow):
     files = {
-        "lab/body.py": "try:\n    import lab.extra\nexcept ImportError:\n    pass\n\n\ndef run(): pass\n"
+        "lab/body.py": (
+            "try:\n    import lab.extra\nexcept ImportError:\n    pass\n\n\ndef run(): pass\n"
+        )
     }
 
     assert set(follow(files).symbols) == {"lab.body:run", "lab.body:<top level>"}
@@ -164,7 +197,9 @@ def test_a_missing_body_is_an_error_that_suggests_a_name(follow):
 
 
 def test_a_body_in_no_module_is_an_error_that_names_the_packages(follow):
-    with pytest.raises(CodeError, match=r"no module 'lab.bodies' in the first-party packages \(lab\)"):
+    with pytest.raises(
+        CodeError, match=r"no module 'lab.bodies' in the first-party packages \(lab\)"
+    ):
         follow({"lab/body.py": "def run(): pass\n"}, "lab.bodies:run")
 
 
