@@ -91,7 +91,7 @@ def _info(url: str) -> Mapping[str, Any]:
 
 
 def _described(location: str, info: Mapping[str, Any], source: RemoteFiles) -> SourceFile:
-    name = location.partition("://")[2].partition("?")[0].partition("#")[0]
+    name = location.partition("://")[2].partition("?")[0].partition("#")[0].lstrip("/")
     format_of(name, source.format)
     checksum, size = pin(info), info.get("size")
     if size is None:

@@ -190,7 +190,9 @@ def test_partitions_hold_disjoint_ranges_and_together_everything(dedup):
     paths = result.artifact.paths(DOCUMENT_FILES)
     ids = [pq.read_table(result.artifact.local(p))["doc_id"].to_pylist() for p in paths]
     assert len(paths) == 16
-    assert sum(ids, []) == sorted(document_id(row.text) for row in rows)
+    assert [doc_id for file in ids for doc_id in file] == sorted(
+        document_id(row.text) for row in rows
+    )
 
 
 @pytest.mark.parametrize(

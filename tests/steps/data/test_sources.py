@@ -127,7 +127,7 @@ def test_a_pattern_in_a_folder_that_is_missing_says_up_to_where_the_path_exists(
 def test_two_files_of_one_logical_name_are_refused(tmp_path):
     write(tmp_path, x__a_dot_txt="one", y__a_dot_txt="two")
 
-    with pytest.raises(SourceError, match="would both be named 'a.txt'"):
+    with pytest.raises(SourceError, match=r"would both be named 'a\.txt'"):
         resolve_local(f"{tmp_path}/x/*.txt", f"{tmp_path}/y/*.txt")
 
 
@@ -162,7 +162,7 @@ def test_a_source_checks_its_own_fields(build, message):
 
 
 def test_a_branch_is_no_revision():
-    with pytest.raises(SourceError, match="revision='main'.*40 hex digits"):
+    with pytest.raises(SourceError, match=r"revision='main'.*40 hex digits"):
         HubDataset(dataset="acme/tiny", revision="main")
 
 
