@@ -32,6 +32,24 @@ class _Columns(NamedTuple):
     length: NDArray[np.int64]
 
 
+class _Plan(NamedTuple):
+    """Pieces, and what is free in every row."""
+
+    columns: _Columns
+    free: NDArray[np.int64]
+
+
+class _Spaces(NamedTuple):
+    """Rows by their free space: a stack of rows for each, and the set of spaces that some have.
+
+    `top` is the row that came to have a space last, `below` the row under each row, or -1.
+    """
+
+    top: NDArray[np.int64]
+    below: NDArray[np.int64]
+    words: NDArray[np.uint64]
+
+
 class _Segments(NamedTuple):
     """Parts of documents that are to be poured, in this order."""
 
@@ -63,34 +81,36 @@ def plan_rows(
     """The pieces of a group of documents; see the contract of this package."""
     lengths = np.ascontiguousarray(lengths, np.int64)
     limits = _Limits(sequence_length, min_piece, 2 * min_piece - 1)
-    columns, free = _place_whole(lengths, limits)
-    columns, free = _fill_with_long(lengths, columns, free, limits)
+    plan = _fill_with_long(lengths, _place_whole(lengths, limits), limits)
     if cut_any:
-        columns = _dissolve_emptiest(columns, free, limits)
-    return _sorted_by_row(columns, free.size)
+        plan = _dissolve_emptiest(plan, limits)
+    return _sorted_by_row(plan)
 
 
-def _place_whole(lengths: NDArray[np.int64], limits: _Limits) -> tuple[_Columns, NDArray[np.int64]]:
+def _place_whole(lengths: NDArray[np.int64], limits: _Limits) -> _Plan:
     fitting = np.flatnonzero((lengths > 0) & (lengths <= limits.width))
     fitting = fitting[_ascending(limits.width - lengths[fitting], limits.width)]
-    row, free = np.empty(fitting.size, np.int64), np.empty(fitting.size, np.int64)
-    num_rows = _best_fit(lengths[fitting], row, free, limits.width)
-    return _Columns(row, fitting, np.zeros_like(row), lengths[fitting]), free[:num_rows]
+    row, free, below = np.empty((3, fitting.size), np.int64)
+    spaces = _Spaces(
+        top=np.full(limits.width + 1, -1),
+        below=below,
+        words=np.zeros(limits.width // _WORD + 1, np.uint64),
+    )
+    num_rows = _best_fit(lengths[fitting], row, free, spaces)
+    return _Plan(_Columns(row, fitting, np.zeros_like(row), lengths[fitting]), free[:num_rows])
 
 
-def _fill_with_long(
-    lengths: NDArray[np.int64], placed: _Columns, free: NDArray[np.int64], limits: _Limits
-) -> tuple[_Columns, NDArray[np.int64]]:
+def _fill_with_long(lengths: NDArray[np.int64], plan: _Plan, limits: _Limits) -> _Plan:
     segments, num_tails = _segments_of_long(lengths, limits)
     num_fresh = segments.length.size + int(segments.length.sum()) // limits.width + 1
-    grown = np.concatenate([free, np.full(num_fresh, limits.width)])
-    holes = _widest_holes(free, limits)
+    free = np.concatenate([plan.free, np.full(num_fresh, limits.width)])
+    holes = _widest_holes(plan.free, limits)
     out = np.empty((4, segments.length.size + holes.size + num_fresh), np.int64)
-    counts = np.array([free.size, 0])
-    _pour(segments, num_tails, _Holes(holes, grown), limits, _Columns(*out), counts)
+    counts = np.array([plan.free.size, 0])
+    _pour(segments, num_tails, _Holes(holes, free), limits, _Columns(*out), counts)
     poured = out[:, : counts[1]]
-    columns = (np.concatenate(pair) for pair in zip(placed, poured, strict=True))
-    return _Columns(*columns), grown[: counts[0]]
+    columns = (np.concatenate(pair) for pair in zip(plan.columns, poured, strict=True))
+    return _Plan(_Columns(*columns), free[: counts[0]])
 
 
 def _segments_of_long(lengths: NDArray[np.int64], limits: _Limits) -> tuple[_Segments, int]:
@@ -118,19 +138,22 @@ def _widest_holes(free: NDArray[np.int64], limits: _Limits) -> NDArray[np.int64]
     return rows[_ascending(limits.width - free[rows], limits.width)]
 
 
-def _dissolve_emptiest(placed: _Columns, free: NDArray[np.int64], limits: _Limits) -> _Columns:
-    holes = _widest_holes(free, limits)
-    order = _ascending(placed.row, free.size)
-    ends = np.cumsum(np.bincount(placed.row, minlength=free.size))
+def _dissolve_emptiest(plan: _Plan, limits: _Limits) -> _Plan:
+    holes = _widest_holes(plan.free, limits)
+    placed, num_rows = plan.columns, plan.free.size
+    order = _ascending(placed.row, num_rows)
+    ends = np.cumsum(np.bincount(placed.row, minlength=num_rows))
     num_placed = placed.row.size
     out = np.empty((4, 2 * num_placed + holes.size), np.int64)
     out[:, :num_placed] = [column[order] for column in placed]
-    count = _dissolve(_Holes(holes, free), ends, limits, _Columns(*out))
-    return _Columns(*out[:, :count])
+    cursor = np.array([0, 0, plan.free[holes].sum(), num_placed])
+    _dissolve(_Holes(holes, plan.free), ends, limits, _Columns(*out), cursor)
+    return _Plan(_Columns(*out[:, : cursor[_END]]), plan.free)
 
 
-def _sorted_by_row(placed: _Columns, num_rows: int) -> Pieces:
+def _sorted_by_row(plan: _Plan) -> Pieces:
     """Rows without a piece are left out."""
+    placed, num_rows = plan.columns, plan.free.size
     live = np.flatnonzero(placed.row != _MOVED)
     used = np.zeros(num_rows, bool)
     used[placed.row[live]] = True
@@ -141,19 +164,21 @@ def _sorted_by_row(placed: _Columns, num_rows: int) -> Pieces:
     return Pieces(row[order], *columns, num_rows=int(used.sum()))
 
 
-@numba.njit(cache=False)
 def _ascending(keys: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     """Stable counting sort of keys in 0..limit: the order of their indices."""
-    ends = np.zeros(limit + 2, np.int64)
-    for key in keys:
-        ends[key + 1] += 1
-    for key in range(limit):
-        ends[key + 1] += ends[key]
+    counts = np.bincount(keys, minlength=limit + 1)
     order = np.empty(keys.size, np.int64)
+    _sort_by_counts(keys, np.cumsum(counts) - counts, order)
+    return order
+
+
+@numba.njit(cache=False)
+def _sort_by_counts(
+    keys: NDArray[np.int64], ends: NDArray[np.int64], order: NDArray[np.int64]
+) -> None:
     for index in range(keys.size):
         order[ends[keys[index]]] = index
         ends[keys[index]] += 1
-    return order
 
 
 @numba.njit(cache=False)
@@ -178,12 +203,11 @@ def _next_space(words: NDArray[np.uint64], length: int) -> int:
 
 @numba.njit(cache=False)
 def _best_fit(
-    lengths: NDArray[np.int64], rows: NDArray[np.int64], free: NDArray[np.int64], width: int
+    lengths: NDArray[np.int64], rows: NDArray[np.int64], free: NDArray[np.int64], spaces: _Spaces
 ) -> int:
     """Write the row of every document and the space left in every row; returns how many rows."""
-    top = np.full(width + 1, -1, np.int64)  # by free space: the last row that came to have it
-    below = np.empty(lengths.size, np.int64)
-    words = np.zeros(width // _WORD + 1, np.uint64)  # the free spaces that some row has
+    top, below, words = spaces.top, spaces.below, spaces.words
+    width = top.size - 1
     num_rows = 0
     for at in range(lengths.size):
         space = _next_space(words, lengths[at])
@@ -239,26 +263,28 @@ def _pour(
 
 
 @numba.njit(cache=False)
-def _dissolve(holes: _Holes, ends: NDArray[np.int64], limits: _Limits, out: _Columns) -> int:
-    """Empty the emptiest rows into the holes of the others; returns the end of `out`.
+def _dissolve(
+    holes: _Holes,
+    ends: NDArray[np.int64],
+    limits: _Limits,
+    out: _Columns,
+    cursor: NDArray[np.int64],
+) -> None:
+    """Empty the emptiest rows into the holes of the others, as long as that saves rows.
 
     `out` starts with all pieces by row, `ends` by row; moved ones are marked and written anew.
     """
     rows, free = holes.rows, holes.free
-    cursor = np.zeros(4, np.int64)
-    cursor[_END] = ends[-1] if ends.size else 0
-    for row in rows:
-        cursor[_ROOM] += free[row]
     at = -1  # of the donor, the widest hole that was given nothing so far
     while True:
         _skip_donors(rows, cursor)
         at = max(at + 1, cursor[_FIRST] + cursor[_TOUCHED])
         if max(at, cursor[_FIRST] + 1) >= rows.size:
-            return int(cursor[_END])
+            return
         donor, rows[at] = rows[at], _MOVED
         cursor[_ROOM] -= free[donor]
         if cursor[_ROOM] < limits.width - free[donor]:
-            return int(cursor[_END])  # not to be emptied: its documents would be cut for nothing
+            return  # not to be emptied: its documents would be cut for nothing
         free[donor] = limits.width
         for piece in range(ends[donor - 1] if donor > 0 else 0, ends[donor]):
             _give_away(piece, holes, limits, out, cursor)

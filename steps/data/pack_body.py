@@ -67,10 +67,10 @@ def run(config: PackConfig, inputs: Inputs, output: Output) -> None:
     output.write_json("summary.json", _summary(facts))
 
 
-def plan_group(config: PackConfig, group: Group, inputs: Inputs, output: Output) -> dict[str, Any]:
+def plan_group(config: PackConfig, shard: Group, inputs: Inputs, output: Output) -> dict[str, Any]:
     """Plan one group and write its file."""
     store = TokenStore(inputs["tokens"])
-    ranks = _members(store, group, config.seed)
+    ranks = _members(store, shard, config.seed)
     lengths = store.lengths[ranks]
     pieces = _plan(lengths, config)
     check_tiling(pieces, lengths)
@@ -79,7 +79,7 @@ def plan_group(config: PackConfig, group: Group, inputs: Inputs, output: Output)
     ledger.remove("without a token", documents=int((lengths == 0).sum()))
     num_pieces = np.bincount(pieces.document, minlength=lengths.size)
     ledger.leave(documents=int((num_pieces > 0).sum()), tokens=int(pieces.length.sum()))
-    path = f"plan-{group.index:05d}.parquet"
+    path = f"plan-{shard.index:05d}.parquet"
     with output.open(path) as sink:
         pq.write_table(_table(pieces, ranks), sink, compression="zstd")
     return {

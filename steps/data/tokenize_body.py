@@ -55,30 +55,29 @@ class EncodeShard:
 
     path: str
     engine: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Vocabulary:
-    size: int
-    end_of_text: int
+    vocab_size: int
+    eos_id: int
 
 
 def run(config: TokenizeConfig, inputs: Inputs, output: Output) -> None:
     """Check the engines, encode every shard, and publish the token store."""
-    vocabulary = _vocabulary(config, inputs)
+    vocab_size, eos_id = _vocabulary(config, inputs)
     paths = inputs["documents"].paths(DOCUMENT_FILES)
     checks = output.map_shards(check_shard, [CheckShard(path=path) for path in paths])
     fallback = next((c["difference"] for c in checks if c["difference"]), None)
     engine = FAST if fallback is None else ORACLE
     if fallback:
         output.event("note", text=f"tokenize falls back to {ORACLE}: {fallback}")
-    shards = [EncodeShard(path=path, engine=engine) for path in paths]
+    shards = [
+        EncodeShard(path=path, engine=engine, vocab_size=vocab_size, eos_id=eos_id)
+        for path in paths
+    ]
     encoded = output.map_shards(encode_shard, shards)
     ledger = merged(shard["ledger"] for shard in encoded)
     ledger.write(output, step="tokenize")
     facts: TokenStoreFacts = {
-        "vocab_size": vocabulary.size,
-        "eos_id": vocabulary.end_of_text,
+        "vocab_size": vocab_size,
+        "eos_id": eos_id,
         "documents": ledger.left.get("documents", 0),
         "tokens": ledger.left.get("tokens", 0),
         "text_bytes": ledger.left.get("bytes", 0),
@@ -114,16 +113,15 @@ def encode_shard(
     config: TokenizeConfig, shard: EncodeShard, inputs: Inputs, output: Output
 ) -> dict[str, Any]:
     """Write one token shard; returns what the store needs to know about it."""
-    vocabulary = _vocabulary(config, inputs)
     engine = open_engine(shard.engine, _tokenizer_json(inputs), special_text=config.special_text)
-    schema = token_schema(vocabulary.size)
+    schema = token_schema(shard.vocab_size)
     path = shard.path.replace("documents-", "tokens-").removesuffix(".parquet") + ".arrow"
     ledger, order = Ledger(), _Order()
     file = pq.ParquetFile(inputs["documents"].local(shard.path))
     with output.open(path) as sink, pa.ipc.new_stream(sink, schema) as writer:
         for documents in _batches(file):
             encoded = engine.encode(documents.column("text").to_pylist())
-            batch = _record_batch(documents, encoded, vocabulary.end_of_text, schema)
+            batch = _record_batch(documents, encoded, shard.eos_id, schema)
             writer.write_batch(batch)
             order.follow(batch.column("doc_id").to_pylist())
             _account(ledger, documents, encoded, batch)
@@ -165,7 +163,7 @@ def _batches(file: pq.ParquetFile) -> Iterator[pa.Table]:
 
 
 def _record_batch(
-    documents: pa.Table, encoded: Encoded, end_of_text: int, schema: pa.Schema
+    documents: pa.Table, encoded: Encoded, eos_id: int, schema: pa.Schema
 ) -> pa.RecordBatch:
     """The documents' tokens, each with its end-of-text token."""
     ends = encoded.ends + np.arange(1, encoded.ends.size + 1)
@@ -173,7 +171,7 @@ def _record_batch(
     is_end = np.zeros(offsets[-1], bool)
     is_end[ends - 1] = True
     tokens = np.empty(offsets[-1], schema.field("tokens").type.value_type.to_pandas_dtype())
-    tokens[is_end] = end_of_text
+    tokens[is_end] = eos_id
     tokens[~is_end] = encoded.ids
     columns = [
         documents.column("doc_id").combine_chunks(),
@@ -200,7 +198,8 @@ def _tokenizer_json(inputs: Inputs) -> str:
     return bulk_form(inputs["tokenizer"].read_bytes(TOKENIZER_FILE).decode())
 
 
-def _vocabulary(config: TokenizeConfig, inputs: Inputs) -> _Vocabulary:
+def _vocabulary(config: TokenizeConfig, inputs: Inputs) -> tuple[int, int]:
+    """One more than the largest id, and the id that ends a document."""
     ids = Tokenizer.from_str(_tokenizer_json(inputs)).get_vocab(with_added_tokens=True)
     if config.end_of_text not in ids:
         msg = (
@@ -208,7 +207,7 @@ def _vocabulary(config: TokenizeConfig, inputs: Inputs) -> _Vocabulary:
             " name the token that ends a document: tokenize(..., end_of_text=...)"
         )
         raise ConfigError(msg)
-    return _Vocabulary(size=max(ids.values()) + 1, end_of_text=ids[config.end_of_text])
+    return max(ids.values()) + 1, ids[config.end_of_text]
 
 
 def _follow_each_other(encoded: list[dict[str, Any]]) -> bool:

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.pack import cpu, reference
@@ -77,7 +77,6 @@ def test_cutting_any_document_never_takes_more_rows(lengths, min_piece):
     assert rows_of_any <= rows_of_long
 
 
-@settings(deadline=None)  # the first call compiles
 @given(groups)
 def test_the_kernel_makes_the_plan_of_the_reference(group):
     expected = plan(group, reference)
