@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
 
 MIN_PREFIX = 4
+_SHOWN = 4
 _HEX = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -28,14 +29,15 @@ def find_record(store: Store, text: str) -> Record:
     """
     name, _, label = text.partition("@")
     entry = _entry(store, name, label)
-    if entry is not None:
+    if entry is not None and "action_key" in entry:
         return _existing(store, entry["action_key"], text)
     if not label and _HEX.fullmatch(text):
         keys = _keys_of_prefix(store, text)
         if len(keys) == 1:
             return _existing(store, keys.pop(), text)
         if keys:
-            msg = f"digest prefix {text} means {len(keys)} artifacts; type more of it"
+            shown = ", ".join(key[: len(text) + MIN_PREFIX] for key in sorted(keys)[:_SHOWN])
+            msg = f"digest prefix {text} means {len(keys)} artifacts; type an action key: {shown}"
             raise UsageError(msg)
     raise UsageError(_unknown(store, text))
 
@@ -59,7 +61,7 @@ def _entry(store: Store, name: str, label: str) -> dict[str, Any] | None:
         return None
     if label in ("", "latest"):
         return store.ref(name)
-    if not label.isdigit():
+    if not (label.isascii() and label.isdigit()):
         msg = f"label {label!r} of {name}@{label} must be 'latest' or a number; see: seaglass ls"
         raise UsageError(msg)
     return store.read(layout.ref(name, int(label)))

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import secrets
 import shutil
 import sys
 import tempfile
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
-from pipeline.errors import CancelledError, CodeError, SeaglassError, StoreError
+from pipeline.errors import CancelledError, CodeError, SeaglassError, StepError, StoreError
 from pipeline.logs import LogCapture
 from pipeline.opened import (
     Piece,
@@ -109,16 +110,23 @@ class Attempt:
 
     def run_shard(self, function: Callable[..., Any], shard: Any) -> Part:
         """Run one shard here, or take over its part from an earlier attempt."""
-        key = part_key(self.output.namespace, "shard", shard)
+        key = shard_key(self.output.namespace, function, shard)
         done = self.store.part(self.task.action_key, key)
         if done is not None:
             return done
-        files = AttemptFiles(self.store, self.attempt, folder=f"shards/{key[:16]}")
+        folder = f"shards/{key[:16]}-{secrets.token_hex(4)}"  # a shard that died left files behind
+        files = AttemptFiles(self.store, self.attempt, folder=folder)
         with tempfile.TemporaryDirectory(prefix="seaglass-") as scratch:
             output = shard_output(self.output, files, Path(scratch))
             result = function(self.task.config, shard, self.inputs, output)
         piece = Piece(kind="shard", label=repr(shard)[:200], key=key, result=result)
         return save_part(output, piece, files)
+
+
+def shard_key(namespace: str, function: Callable[..., Any], shard: Any) -> str:
+    """The key of a shard's part. The function counts: a body may fan out twice over equal shards."""
+    name = f"{function.__module__}:{function.__qualname__}"
+    return part_key(namespace, "shard", (name, shard))
 
 
 def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> StoredOutput:
@@ -139,6 +147,13 @@ def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> St
 
 def run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outcome:
     """Try a step once. Never raises for what goes wrong inside it; a `KeyboardInterrupt` passes."""
+    try:
+        return _run_attempt(task, make_shards, echo=echo)
+    except Exception as error:  # noqa: BLE001 - the store failed around the body; a retry can see what is done
+        return Outcome(state="failed", failure=classify(error), message=describe(error))
+
+
+def _run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outcome:
     store = open_store(task.store_url)
     attempt = layout.new_id()
     claim = acquire(Observer(store), task.action_key, this_process(attempt, task.run_id))
@@ -168,28 +183,38 @@ class _Worker:
     def try_once(self, *, echo: bool) -> Outcome:
         """Run and publish, or close the attempt with what went wrong."""
         log = LogCapture(self.diary.event, echo=echo)
-        with log:
-            try:
-                return self._work()
-            except KeyboardInterrupt:
-                self._close(End(state="cancelled", attempt=self._attempt, log=tuple(log.tail)))
-                raise
-            except Exception as error:  # noqa: BLE001 - a body may raise anything; it ends this attempt only
-                if not isinstance(error, SeaglassError):
-                    traceback.print_exc()
-                failure, message, lines = classify(error), describe(error), tuple(log.tail)
+        try:
+            with log:
+                return self._work_or_trace(log)
+        except KeyboardInterrupt:
+            self._close(End(state="cancelled", attempt=self._attempt, log=tuple(log.tail)))
+            raise
+        except Exception as error:  # noqa: BLE001 - a body may raise anything; it ends this attempt only
+            failure, message, lines = classify(error), describe(error), tuple(log.tail)
         end = End(
             state="failed", attempt=self._attempt, failure=failure, message=message, log=lines
         )
         self._close(end)
         return Outcome(state="failed", failure=failure, message=message, log=lines)
 
+    def _work_or_trace(self, log: LogCapture) -> Outcome:
+        try:
+            return self._work()
+        except Exception as error:
+            log.finish()
+            if not isinstance(error, SeaglassError):
+                traceback.print_exc()
+            raise
+
     @property
     def _attempt(self) -> str:
         return self.claim.owner.attempt
 
     def _close(self, end: End) -> None:
-        close(self.store, self.task.action_key, end)
+        # Where the store refuses this too, the attempt's silence says it later; what must be
+        # told now is why the attempt failed.
+        with suppress(StoreError):
+            close(self.store, self.task.action_key, end)
 
     def _work(self) -> Outcome:
         digests, pulse, watch = RememberedDigests(), Pulse(), Stopwatch()

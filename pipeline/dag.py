@@ -69,11 +69,12 @@ def build(targets: Mapping[str, Step]) -> Dag:
     titles: dict[int, str] = {}
     nodes: dict[str, Node] = {}
     meanings: dict[tuple[object, ...], str] = {}
+    numbers: dict[str, int] = {}
     for step in _in_order(list(targets.values())):
         parents = tuple((role, index, titles[id(parent)]) for role, index, parent in _edges(step))
         meaning = _meaning(step, parents)
         if meaning not in meanings:
-            title = _unique(step.title, nodes)
+            title = _unique(step.title, nodes, numbers)
             nodes[title] = Node(step, title, parents)
             meanings[meaning] = title
         titles[id(step)] = meanings[meaning]
@@ -81,17 +82,20 @@ def build(targets: Mapping[str, Step]) -> Dag:
 
 
 def _meaning(step: Step, parents: tuple[tuple[str, int | None, str], ...]) -> tuple[object, ...]:
-    sources = tuple((role, repr(source)) for role, source in step.sources())
+    # By repr as well: 1, True and 1.0 are equal to Python, but not to a digest.
+    sources = tuple((role, repr(source), source) for role, source in step.sources())
     config = digest(step.config, path=f"{step.title}.config")
     return (step.name, step.body, config, parents, sources, step.label)
 
 
-def _unique(title: str, taken: Mapping[str, Node]) -> str:
+def _unique(title: str, taken: Mapping[str, Node], numbers: dict[str, int]) -> str:
+    """The title with the next free number; `numbers` spares counting from two every time."""
     if title not in taken:
         return title
-    number = 2
+    number = numbers.get(title, 2)
     while f"{title}-{number}" in taken:
         number += 1
+    numbers[title] = number + 1
     return f"{title}-{number}"
 
 

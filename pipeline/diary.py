@@ -11,6 +11,8 @@ import hashlib
 import json
 import secrets
 import time
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +29,7 @@ GENESIS = "0" * 64
 
 @dataclass
 class _Chunk:
+    number: int
     chain: list[bytes] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
@@ -41,8 +44,8 @@ class DiaryWriter:
         self._flush_s = flush_s
         self._previous = GENESIS
         self._sequence = 0
-        self._num_chunks = 0
-        self._chunk = _Chunk()
+        self._chunk = _Chunk(0)
+        self._unwritten: deque[_Chunk] = deque()
         self._lock = Lock()
         self._writing = Lock()
         self._stop = Event()
@@ -78,21 +81,28 @@ class DiaryWriter:
             self._chunk.bodies.append(row + b"\n")
 
     def flush(self) -> None:
-        """Write what has gathered as one chunk: the bodies first, then the chain."""
+        """Write what has gathered as one chunk: the bodies first, then the chain.
+
+        A chunk that the store refused is written again as it was, before any later one.
+        """
         with self._writing:
             with self._lock:
-                chunk, self._chunk = self._chunk, _Chunk()
-                number = self._num_chunks
-                self._num_chunks += bool(chunk.chain)
-            if not chunk.chain:
-                return
-            create = self._store.adapter.create
-            create(layout.bodies(self._run, self._writer, number), b"".join(chunk.bodies))
-            create(layout.events(self._run, self._writer, number), b"".join(chunk.chain))
+                if self._chunk.chain:
+                    self._unwritten.append(self._chunk)
+                    self._chunk = _Chunk(self._chunk.number + 1)
+            while self._unwritten:
+                self._write(self._unwritten[0])
+                self._unwritten.popleft()
+
+    def _write(self, chunk: _Chunk) -> None:
+        create, where = self._store.adapter.create, (self._run, self._writer, chunk.number)
+        create(layout.bodies(*where), b"".join(chunk.bodies))
+        create(layout.events(*where), b"".join(chunk.chain))
 
     def _run_flusher(self) -> None:
         while not self._stop.wait(self._flush_s):
-            self.flush()
+            with suppress(Exception):  # kept, and written again with the next flush or at the end
+                self.flush()
 
 
 def read_events(store: Store, run_id: str) -> list[dict[str, Any]]:
@@ -104,7 +114,7 @@ def read_events(store: Store, run_id: str) -> list[dict[str, Any]]:
         bodies = _bodies(store, key)
         for line in (store.adapter.read(key) or b"").splitlines():
             row = json.loads(line)
-            row["writer"] = key.split("/")[3]
+            row["writer"] = layout.writer_of(key)
             row["body"] = bodies.get(row["body"])
             found.append(row)
     return sorted(found, key=lambda row: (row["time"], row["writer"], row["sequence"]))

@@ -66,14 +66,22 @@ class RememberedDigests:
             news, self._news = self._news, {}
         if not news:
             return
-        with suppress(sqlite3.Error, OSError):
+        with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with closing(_connect(self._database)) as connection, connection:
-                connection.execute(_SCHEMA)
-                connection.executemany(
-                    "insert or replace into digests values (?, ?, ?)",
-                    [(name, stat, sha) for name, (stat, sha) in news.items()],
-                )
+            try:
+                self._insert(news)
+            except sqlite3.OperationalError:
+                return  # locked, full or read-only: what was learned is learned again
+            except sqlite3.DatabaseError:
+                self._database.unlink(missing_ok=True)  # no database any more: begin a new one
+
+    def _insert(self, news: dict[str, tuple[str, str]]) -> None:
+        with closing(_connect(self._database)) as connection, connection:
+            connection.execute(_SCHEMA)
+            connection.executemany(
+                "insert or replace into digests values (?, ?, ?)",
+                [(name, stat, sha) for name, (stat, sha) in news.items()],
+            )
 
     @property
     def _database(self) -> Path:

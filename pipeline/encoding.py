@@ -54,7 +54,8 @@ def _encode(value: Any, path: str, depth: int) -> bytes:
     if depth > _MAX_DEPTH:
         raise _refused(path, value, f"it is nested more than {_MAX_DEPTH} deep")
     if isinstance(value, Enum):
-        return _frame(b"E", _text(_qualified(value)) + _text(value.name))
+        # A flag without any member set has no name.
+        return _frame(b"E", _text(_qualified(value)) + _text(value.name or ""))
     scalar = _scalar(value, path)
     if scalar is not None:
         return scalar
@@ -72,7 +73,7 @@ def _scalar(value: Any, path: str) -> bytes | None:
     if kind is bool:
         return _frame(b"b", b"1" if value else b"0")
     if kind is int:
-        return _frame(b"i", b"%d" % value)
+        return _int(value, path)
     if kind is float:
         if math.isnan(value):
             raise _refused(path, value, "NaN equals nothing, not even itself")
@@ -93,10 +94,21 @@ def _text(value: str) -> bytes:
     return _frame(b"s", value.encode())
 
 
+def _int(value: int, path: str) -> bytes:
+    try:
+        return _frame(b"i", b"%d" % value)
+    except ValueError as error:  # Python's own bound on decimal digits, which a host can move
+        raise _refused(path, value, "it has too many digits; give it as bytes or str") from error
+
+
 def _datetime(value: datetime, path: str) -> bytes:
-    if value.tzinfo is None:
+    if value.utcoffset() is None:  # a tzinfo alone does not make it aware
         raise _refused(path, value, "it has no time zone; use datetime(..., tzinfo=UTC)")
-    return _frame(b"t", value.astimezone(UTC).isoformat(timespec="microseconds").encode())
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError as error:
+        raise _refused(path, value, "it lies outside the years 1..9999 in UTC") from error
+    return _frame(b"t", moment.isoformat(timespec="microseconds").encode())
 
 
 def _container(value: Any, path: str, depth: int) -> bytes:
@@ -148,6 +160,9 @@ def _hint(value: Any) -> str:
 
 
 def _refused(path: str, value: Any, why: str) -> EncodingError:
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except (RecursionError, ValueError):  # nested too deep, or an int too long to print
+        shown = "(too large to show)"
     shown = shown if len(shown) <= 60 else shown[:57] + "..."  # noqa: PLR2004 - a screen's width
     return EncodingError(f"{path} is {type(value).__name__} {shown}: {why}")

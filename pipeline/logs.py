@@ -15,7 +15,10 @@ TAIL_LINES = 200
 
 
 class LogCapture:
-    """Replaces stdout and stderr for a block; every finished line becomes a `log` event."""
+    """Replaces stdout and stderr for a block; every finished line becomes a `log` event.
+
+    The echo goes to stderr: stdout belongs to the verb, which may be printing JSON.
+    """
 
     def __init__(self, event: Callable[..., None], *, echo: bool) -> None:
         self._event = event
@@ -24,15 +27,19 @@ class LogCapture:
 
     def __enter__(self) -> Self:
         self._saved = (sys.stdout, sys.stderr)
-        sys.stdout = _LineWriter(self._line, self._saved[0] if self._echo else None)
-        sys.stderr = _LineWriter(self._line, self._saved[1] if self._echo else None)
+        echo = sys.stderr if self._echo else None
+        sys.stdout, sys.stderr = _LineWriter(self._line, echo), _LineWriter(self._line, echo)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.finish()
+        sys.stdout, sys.stderr = self._saved
+
+    def finish(self) -> None:
+        """Hand on last lines without an end."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, _LineWriter):
                 stream.finish()
-        sys.stdout, sys.stderr = self._saved
 
     def _line(self, line: str) -> None:
         self.tail.append(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import time
 from contextlib import contextmanager
@@ -44,7 +45,8 @@ class StoredArtifact:
         location = self.store.live_location(self.content_digest)
         if location is None:
             msg = (
-                f"{where} has no copy left in {self.store.url}; run its recipe again to rebuild it"
+                f"{where} has no copy left in {self.store.url}; rebuild it with: "
+                "seaglass rerun RECIPE STEP"
             )
             raise CorruptError(msg)
         return StoredFiles(
@@ -215,7 +217,13 @@ class StoredOutput:
     def progress(self, *, done: float, total: float, unit: str, **metrics: float) -> None:
         """Keep the newest progress; the next heartbeat carries it."""
         self.pulse.check()
-        self.pulse.latest = {"done": done, "total": total, "unit": unit, "metrics": metrics}
+        plain = {name: _plain(value) for name, value in metrics.items()}
+        self.pulse.latest = {
+            "done": _plain(done),
+            "total": _plain(total),
+            "unit": unit,
+            "metrics": plain,
+        }
 
     def event(self, kind: str, **body: Any) -> None:
         """Add an event to the run's diary."""
@@ -249,6 +257,13 @@ class StoredOutput:
         found = self.store.parts(self.action_key, f"state{self.namespace}")
         states = [SavedState(self.store, part, self.digests) for part in found.values()]
         return sorted(states, key=lambda state: state.key)
+
+
+def _plain(number: float) -> float | str:
+    """A number as JSON can hold it: of a library's own type as a float, not finite as a word."""
+    if isinstance(number, int):
+        return number
+    return float(number) if math.isfinite(number) else str(float(number))
 
 
 def part_key(namespace: str, kind: str, identity: Any) -> str:

@@ -11,8 +11,11 @@ from pipeline.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_RESERVED = {"con", "prn", "aux", "nul"} | {f"{d}{n}" for d in ("com", "lpt") for n in range(1, 10)}
+_RESERVED = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
+    f"{device}{digit}" for device in ("com", "lpt") for digit in "123456789\u00b9\u00b2\u00b3"
+}
 _MAX_PART_BYTES = 200
+_MAX_NAME_BYTES = 1_000
 
 
 def checked_path(path: str) -> str:
@@ -40,11 +43,30 @@ def _problem(path: str) -> str | None:
             return f"has the part {part!r}"
         if len(part.encode()) > _MAX_PART_BYTES:
             return f"has a part longer than {_MAX_PART_BYTES} bytes"
-        if part.split(".")[0].lower() in _RESERVED:
+        if part.split(".")[0].rstrip().lower() in _RESERVED:
             return f"has the part {part!r}, which some systems reserve"
         if part.endswith((" ", ".")):
             return f"has the part {part!r}, which ends in a dot or space"
     return None
+
+
+def checked_label(name: str) -> str:
+    """A name that a recipe gives to a step or a target, in Unicode NFC, or an error.
+
+    >>> checked_label("65k")
+    '65k'
+    """
+    normal = unicodedata.normalize("NFC", name)
+    if not normal or not normal.isprintable() or normal != normal.strip():
+        problem = "must be printable, not empty, and without space at its ends"
+    elif "@" in normal or normal.startswith("run/"):
+        problem = "must hold no '@' (which parts a name from its label) and not begin with 'run/'"
+    elif len(normal.encode()) > _MAX_NAME_BYTES:
+        problem = f"must be at most {_MAX_NAME_BYTES} bytes long"
+    else:
+        return normal
+    msg = f"name {name[:60]!r} {problem}"
+    raise UsageError(msg)
 
 
 def matching(paths: Iterable[str], pattern: str) -> list[str]:

@@ -169,12 +169,13 @@ def make_plan(
 def resolve_sources(dag: Dag, digests: RememberedDigests) -> dict[int, SourceManifest]:
     """The manifest of every source, each resolved once."""
     found: dict[int, SourceManifest] = {}
-    equal: dict[Source, SourceManifest] = {}
+    equal: dict[tuple[str, Source], SourceManifest] = {}
     for node in dag.nodes.values():
         for role, source in node.step.sources():
-            if source not in equal:
-                equal[source] = _resolve_source(source, digests, f"{node.title}.{role}")
-            found[id(source)] = equal[source]
+            meaning = (repr(source), source)  # by repr as well: 1 == True, but not in a digest
+            if meaning not in equal:
+                equal[meaning] = _resolve_source(source, digests, f"{node.title}.{role}")
+            found[id(source)] = equal[meaning]
     digests.save()
     return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import inspect
 import sys
 import typing
@@ -18,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.code.roots import OWN_NAMES, find_roots
 from pipeline.errors import RecipeError
+from pipeline.paths import checked_label
 from pipeline.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 DEFAULT_FUNCTION = "dag"
 _TRUE = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -78,7 +80,17 @@ def _locate(spec: str) -> tuple[str, str, Path]:
         parts.insert(0, root.name)
         root = root.parent
     _import_from(root)
+    _refuse_shadowed(".".join(parts), file)
     return ".".join(parts), function, root
+
+
+def _refuse_shadowed(module_name: str, file: Path) -> None:
+    """Python would import another module of that name: say so before it does."""
+    spec = sys.modules.get(module_name) or importlib.util.find_spec(module_name)
+    origin = getattr(spec, "origin", None) or getattr(spec, "__file__", None)
+    if origin is None or not Path(origin).exists() or not file.samefile(origin):
+        msg = f"recipe file {file}: its module name {module_name!r} is taken by {origin}; rename it"
+        raise RecipeError(msg)
 
 
 def _import_from(root: Path) -> None:
@@ -94,6 +106,9 @@ def _import(module_name: str, spec: str) -> Any:
         if top in OWN_NAMES:
             find_roots([top])  # tells when a package of the project stands in front of ours
         msg = f"recipe {spec}: no module {error.name!r}; run where it lies, or install it"
+        raise RecipeError(msg) from error
+    except (ImportError, SyntaxError) as error:
+        msg = f"recipe {spec} cannot be imported: {error}"
         raise RecipeError(msg) from error
 
 
@@ -174,9 +189,18 @@ def _parse(text: str, hint: Any, place: str) -> Any:
     if hint is str or hint is Any:
         return text
     if typing.get_origin(hint) is tuple:
-        return tuple(_parse(item, options[0], place) for item in text.split(",") if item)
+        return _parse_tuple(text, options, place)
     msg = f"{place}: a parameter of type {hint} cannot be set on the command line"
     raise RecipeError(msg)
+
+
+def _parse_tuple(text: str, options: tuple[Any, ...], place: str) -> tuple[Any, ...]:
+    items = [item for item in text.split(",") if item]
+    hints = [options[0]] * len(items) if options[-1] is Ellipsis else list(options)
+    if len(hints) != len(items):
+        msg = f"{place}: expected {len(hints)} values with commas between, got {len(items)}"
+        raise RecipeError(msg)
+    return tuple(_parse(item, hint, place) for item, hint in zip(items, hints, strict=True))
 
 
 def _targets(returned: Any, spec: str) -> dict[str, Step]:
@@ -185,7 +209,7 @@ def _targets(returned: Any, spec: str) -> dict[str, Step]:
     if isinstance(returned, dict) and returned:
         bad = [k for k, v in returned.items() if not isinstance(k, str) or not isinstance(v, Step)]
         if not bad:
-            return returned
+            return _named(returned.items(), spec)
         msg = f"recipe {spec} returned {bad[0]!r}: {returned[bad[0]]!r}; expected name -> Step"
         raise RecipeError(msg)
     if (
@@ -193,6 +217,20 @@ def _targets(returned: Any, spec: str) -> dict[str, Step]:
         and returned
         and all(isinstance(s, Step) for s in returned)
     ):
-        return {step.title: step for step in returned}
+        return _named(((step.title, step) for step in returned), spec)
+    if isinstance(returned, dict | list | tuple) and not returned:
+        msg = f"recipe {spec} returned no step; return a dict of name -> Step"
+        raise RecipeError(msg)
     msg = f"recipe {spec} returned {type(returned).__name__}; expected a dict of name -> Step"
     raise RecipeError(msg)
+
+
+def _named(steps: Iterable[tuple[str, Step]], spec: str) -> dict[str, Step]:
+    found: dict[str, Step] = {}
+    for given, step in steps:
+        name = checked_label(given)
+        if name in found and found[name] is not step:
+            msg = f"recipe {spec} returned two targets named {name!r}; give each its own name"
+            raise RecipeError(msg)
+        found[name] = step
+    return found

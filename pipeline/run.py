@@ -224,10 +224,11 @@ class Run:
             Failure(title=title, failure=failure, message=outcome.message, log=outcome.log)
         )
         self._board.set(title, states.FAILED, note=outcome.message)
-        below = list(self._children[title])
+        below, seen = list(self._children[title]), {title}
         while below:
             child = below.pop()
-            if child in self._todo:
+            if child in self._todo and child not in seen:
+                seen.add(child)  # a diamond is walked once, or a ladder of them would never end
                 self._board.set(child, states.SKIPPED, note=f"needs {title}")
                 below += self._children[child]
 

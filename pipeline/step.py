@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipeline.errors import ConfigError, RecipeError
+from pipeline.paths import checked_label
 from pipeline.sources import Source
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Step:
         self.config = _checked_config(name, config)
         self.inputs = _checked_inputs(name, inputs or {})
         self.resources = resources or Resources()
-        self.label = label
+        self.label = None if label is None else checked_label(label)
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from rich.markup import escape
 from rich.tree import Tree
 
 from pipeline.artifacts import find_record
@@ -69,18 +70,19 @@ def _tree(store: Store, found: Lineage, *, files: bool) -> Tree:
 
 
 def _label(record: Record, role: str = "") -> str:
-    prefix = f"[dim]{role}:[/dim] " if role else ""
+    prefix = f"[dim]{escape(role)}:[/dim] " if role else ""
     text = f"{short(record.content_digest)}  {size(record.size_bytes)}"
-    return f"{prefix}[bold]{record.title}[/bold] {text}"
+    return f"{prefix}[bold]{escape(record.title)}[/bold] {text}"
 
 
 def _add_source(branch: Tree, store: Store, source: SourceRecord, *, files: bool) -> None:
     label = f"{source.num_files:,} files, {size(source.size_bytes)}"
-    below = branch.add(f"[dim]{source.role}:[/dim] source {short(source.manifest_digest)}  {label}")
+    digest = short(source.manifest_digest)
+    below = branch.add(f"[dim]{escape(source.role)}:[/dim] source {digest}  {label}")
     rows = source_files(store, source.manifest_digest)
     shown = rows if files else rows[:_FILES]
     for name, size_bytes, checksum in shown:
         kind, _, value = checksum.partition(":")
-        below.add(f"{name}  {size(size_bytes)}  {kind}:{short(value)}")
+        below.add(f"{escape(name)}  {size(size_bytes)}  {kind}:{short(value)}")
     if len(rows) > len(shown):
         below.add(f"[dim]... and {len(rows) - len(shown):,} more: --files[/dim]")

@@ -59,7 +59,8 @@ def board_view(board: Board) -> RenderableType:
     found = table("step", "state", ">time", "progress")
     for row in shown:
         state = Text(row.state, style=_STYLES[row.state])
-        found.add_row(row.title, state, duration(row.elapsed_s()), _detail(row))
+        time_spent = duration(row.elapsed_s())
+        found.add_row(Text(row.title), state, time_spent, Text(_detail(row)))
     if len(rows) == len(shown):
         return found
     counts = ", ".join(f"{n} {s}" for s in _STYLES if (n := sum(r.state == s for r in rows)))

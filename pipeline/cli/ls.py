@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import duration, short, size, table
@@ -32,8 +33,8 @@ def ls(*, store_url: str, as_json: bool) -> int:
     found = table("name", "step", "digest", ">files", ">size", "made (UTC)", ">took")
     for row in rows:
         found.add_row(
-            row["name"],
-            row["step"] if row["step"] != row["name"] else "",
+            Text(row["name"]),
+            Text(row["step"] if row["step"] != row["name"] else ""),
             short(row["content_digest"]),
             str(row["num_files"]),
             size(row["size_bytes"]),

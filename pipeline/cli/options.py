@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +54,10 @@ def opened(store_url: str) -> Store:
 
 def console() -> Console:
     """The screen; 80 columns where there is none."""
-    found = Console(highlight=False, soft_wrap=False)
+    # Bound to the stdout of now: while a body runs in this process, `sys.stdout` is its log.
+    found = Console(file=sys.stdout, highlight=False, soft_wrap=False)
     if not found.is_terminal:
-        found = Console(highlight=False, width=max(NARROW, found.width))
+        found = Console(file=sys.stdout, highlight=False, width=max(NARROW, found.width))
     return found
 
 

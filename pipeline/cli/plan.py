@@ -61,10 +61,14 @@ def _print(found: Plan, screen: Console) -> None:
         why = step.causes[0] if step.causes else ""
         digest = short(found.identity.recipe_digests[step.title])
         rows.add_row(
-            step.title, Text(step.state, style=style), duration(step.seconds_last), why, digest
+            Text(step.title),
+            Text(step.state, style=style),
+            duration(step.seconds_last),
+            Text(why),
+            digest,
         )
         for cause in step.causes[1:]:
-            rows.add_row("", "", "", cause, "")
+            rows.add_row("", "", "", Text(cause), "")
     screen.print(rows)
     for notice in dict.fromkeys(n for step in to_run for n in found.closure(step.title).notices):
         screen.print(f"note: {notice}", style="dim", markup=False)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from pipeline.board import CACHED, Board
 from pipeline.cli.live import LiveBoard
@@ -112,7 +113,7 @@ def _print(rows: list[dict[str, Any]], screen: Console) -> None:
             "[green]reproduced[/green]" if row["reproduced"] else "[bold red]differs[/bold red]"
         )
         found.add_row(
-            row["step"],
+            Text(row["step"]),
             result,
             short(row["content_digest"]),
             short(row["new_content_digest"]),

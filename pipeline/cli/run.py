@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from pipeline.artifacts import summary_of
 from pipeline.board import CACHED, Board
@@ -109,7 +110,7 @@ def _print_end(plan: Plan, result: RunResult, screen: Console) -> None:
     for name, record in records.items():
         took = duration(record.provenance.get("seconds"))
         files, total = str(record.num_files), size(record.size_bytes)
-        found.add_row(name, short(record.content_digest), files, total, took)
+        found.add_row(Text(name), short(record.content_digest), files, total, took)
     screen.print(found)
     what = f"{len(result.own)} steps ran" if result.run_id else "nothing had to run"
     took = duration(result.seconds)

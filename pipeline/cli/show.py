@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.text import Text
 
 from pipeline.artifacts import find_record, summary_of
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
@@ -53,7 +54,7 @@ def show(*, artifact: str, store_url: str, as_json: bool) -> int:
     _print_record(record, screen)
     found = table("file", ">size", "sha256")
     for entry in manifest.files[:_FILES]:
-        found.add_row(entry.path, size(entry.size_bytes), short(entry.sha256))
+        found.add_row(Text(entry.path), size(entry.size_bytes), short(entry.sha256))
     if len(manifest.files) > _FILES:
         found.add_row(f"... and {len(manifest.files) - _FILES} more", "", "")
     screen.print(found)
@@ -112,7 +113,7 @@ def _show_run(store: Store, run_id: str, plan: dict[str, Any], *, as_json: bool)
         if event["kind"] == "metrics":
             continue
         text = body.get("line") if event["kind"] == "log" else _facts(body)
-        writer = event["writer"].split(".")[0]
+        writer = event["writer"].rsplit(".", 2 if ".shard-" in event["writer"] else 1)[0]
         screen.print(f"{writer:<16} {event['kind']:<16} {text}", markup=False, soft_wrap=True)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,7 +83,7 @@ def table(*columns: str, title: str | None = None) -> Table:
 
 def print_summary(console: Console, summary: dict[str, Any]) -> None:
     """Print what a body wrote for people: facts, then tables."""
-    console.print(f"[bold]{summary.get('title', '')}[/bold]")
+    console.print(Text(str(summary.get("title", "")), style="bold"))
     for label, item in summary.get("facts", {}).items():
         console.print(f"  {label}: {value(item)}", highlight=False, markup=False)
     for spec in summary.get("tables", ()):
@@ -96,5 +97,5 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
         ]
         found = table(*heads, title=spec.get("title"))
         for row in rows:
-            found.add_row(*(value(item) for item in row))
+            found.add_row(*(Text(value(item)) for item in row))
         console.print(found)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 from pipeline.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.%@=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.%@=+-]*)*")
@@ -71,6 +72,26 @@ class Adapter(Protocol):
     def local_path(self, key: str) -> Path | None:
         """Where the object lies on this machine, or None on remote storage."""
         ...
+
+
+@contextmanager
+def storage_faults(what: str) -> Iterator[None]:
+    """Turn whatever a backend raises into a `StoreError`, the class of failure that is retried.
+
+    Absence and presence are answers, not faults: they pass.
+    """
+    try:
+        yield
+    except (StoreError, FileNotFoundError, FileExistsError):
+        raise
+    except Exception as error:  # every backend has a tree of errors of its own
+        msg = f"{what}: {_reason(error)}"
+        raise StoreError(msg) from error
+
+
+def _reason(error: Exception) -> str:
+    shown = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return shown or type(error).__name__
 
 
 def checked_key(key: str) -> str:

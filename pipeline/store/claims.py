@@ -3,7 +3,7 @@
 Claims are for economy; correctness rests on the seal and the record alone. The highest epoch owns
 an action until its attempt has an end. An observer judges a silent owner by its heartbeat counter
 and the observer's own monotonic clock, never by two machines' wall clocks; on the owner's own host
-it looks at the process and takes over at once.
+it also looks at the process, and takes over at once from one that is gone.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Observer:
         return epoch + 1
 
     def _is_alive(self, owner: Owner, counter: int) -> bool:
-        if owner.host_id == host_id():
-            return is_running(owner.pid, owner.started)
+        if owner.host_id == host_id() and not is_running(owner.pid, owner.started):
+            return False  # a living one is still judged by its beats: it may be stopped or hang
         now = time.monotonic()
         seen = self._seen.get(owner.attempt)
         if seen is None or seen[0] != counter:
@@ -127,13 +127,18 @@ class Heartbeat:
         self._stop.set()
         self._thread.join(timeout=5)
 
+    def _row(self, counter: int) -> bytes:
+        try:
+            return dump({**self._progress(), "counter": counter})
+        except (TypeError, ValueError):  # progress that JSON cannot hold must not stop the beat
+            return dump({"counter": counter})
+
     def _run(self) -> None:
         counter, renewed = 0, time.monotonic()
         while True:
             counter += 1
             try:
-                row = {"counter": counter, **self._progress()}
-                self._store.adapter.replace(self._key, dump(row))
+                self._store.adapter.replace(self._key, self._row(counter))
                 renewed = time.monotonic()
             except Exception:  # noqa: BLE001 - any storage fault counts as silence, none may end the thread
                 self.lost = time.monotonic() - renewed > LIMIT_S / 2

@@ -6,13 +6,14 @@ import hashlib
 import os
 import secrets
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pipeline.errors import CorruptError, StoreError, UsageError
 from pipeline.paths import checked_path, matching
 from pipeline.store import layout
+from pipeline.store.adapter import storage_faults
 from pipeline.store.objects import FileEntry, Location, Manifest
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class AttemptFiles:
         self._prefix = f"{attempt}/{folder}"
         self._lock = Lock()
         self._open: set[str] = set()
+        self._folders: set[str] = set()
         self.entries: dict[str, FileEntry] = {}
         self.keys: dict[str, str] = {}
 
@@ -41,12 +43,20 @@ class AttemptFiles:
         """Open a new file; it counts only if the block ends without an error."""
         self._reserve(checked_path(path))
         key = layout.data(self._prefix.split("/", 1)[0], f"{self._prefix.split('/', 1)[1]}/{path}")
-        with self._store.adapter.open_write(key) as raw:
-            sink = _HashingWriter(raw)
+        where = f"{self._store.url}/{key}"
+        raw = self._store.adapter.open_write(key)
+        sink = _HashingWriter(raw, where)
+        try:
             yield cast("BinaryIO", sink)
+        except BaseException:
+            with suppress(Exception):  # the error of the block is the one to see
+                raw.close()
+            raise
+        with storage_faults(where):
+            raw.close()
         found = self._store.adapter.size_bytes(key)
         if found != sink.size_bytes:
-            msg = f"{self._store.url}/{key}: wrote {sink.size_bytes} bytes, the store holds {found}"
+            msg = f"{where}: wrote {sink.size_bytes} bytes, the store holds {found}"
             raise StoreError(msg)
         with self._lock:
             self.entries[path] = FileEntry(
@@ -71,18 +81,24 @@ class AttemptFiles:
         return Manifest(files=tuple(self.entries[path] for path in sorted(self.entries)))
 
     def _reserve(self, path: str) -> None:
+        parents = {path[:end] for end, sign in enumerate(path) if sign == "/"}
         with self._lock:
-            if path in self._open or path in self.entries:
+            if path in self._open:
                 msg = f"file {path!r} is written twice by one step; every file is written once"
                 raise UsageError(msg)
+            if path in self._folders or parents & self._open:
+                msg = f"file {path!r} would be a file and a folder at once; rename one of the two"
+                raise UsageError(msg)
             self._open.add(path)
+            self._folders |= parents
 
 
 class _HashingWriter:
     """A binary sink that hashes and counts what passes."""
 
-    def __init__(self, raw: BinaryIO) -> None:
+    def __init__(self, raw: BinaryIO, where: str) -> None:
         self._raw = raw
+        self._where = where
         self._hash = hashlib.sha256()
         self.size_bytes = 0
         self.closed = False
@@ -90,8 +106,9 @@ class _HashingWriter:
     def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
         rest = view
-        while len(rest):  # a raw file may take less than it was given
-            rest = rest[self._raw.write(rest) :]
+        with storage_faults(self._where):
+            while len(rest):  # a raw file may take less than it was given
+                rest = rest[self._raw.write(rest) :]
         self._hash.update(view)
         self.size_bytes += len(view)
         return len(view)

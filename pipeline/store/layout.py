@@ -10,7 +10,7 @@ import secrets
 import unicodedata
 from datetime import UTC, datetime
 from hashlib import sha256
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pipeline.errors import UsageError
 
@@ -142,12 +142,17 @@ def run(run_id: str, name: str) -> str:
 
 def events(run_id: str, writer: str, sequence: int) -> str:
     """One chunk of a writer's event chain."""
-    return f"v1/runs/{run_id}/{writer}/{sequence:08d}.jsonl"
+    return f"v1/runs/{run_id}/{_escaped(writer)}/{sequence:08d}.jsonl"
 
 
 def bodies(run_id: str, writer: str, sequence: int) -> str:
     """The bodies of one chunk's events, beside the chain so that one can be redacted."""
-    return f"v1/runs/{run_id}/{writer}/{sequence:08d}.bodies.jsonl"
+    return f"v1/runs/{run_id}/{_escaped(writer)}/{sequence:08d}.bodies.jsonl"
+
+
+def writer_of(key: str) -> str:
+    """Who wrote a chunk of events. An overlong name reads as its head and its digest."""
+    return unquote(key.split("/")[3].removeprefix("_"))
 
 
 def refs(name: str) -> str:
@@ -171,8 +176,9 @@ def checked_name(name: str) -> str:
 
 def _escaped(part: str) -> str:
     # The leading underscore keeps names such as "..", ".tmp-" and "con" from meaning anything;
-    # what would be too long for a file name on disk keeps its head and gains a digest.
-    text = "_" + quote(part, safe="+@=").replace("~", "%7E")
+    # what would be too long for a file name on disk keeps its head and gains a digest after "=",
+    # which stands in no other escaped name.
+    text = "_" + quote(part, safe="+@").replace("~", "%7E")
     if len(text) <= _MAX_ESCAPED:
         return text
     return f"{text[: _MAX_ESCAPED - 66]}={sha256(part.encode()).hexdigest()}"

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from pipeline.errors import StoreError
-from pipeline.store.adapter import checked_key
+from pipeline.store.adapter import checked_key, storage_faults
 
 _TEMPORARY = ".tmp-"
 
@@ -36,34 +34,30 @@ class LocalAdapter:
     def create(self, key: str, data: bytes) -> bool:
         """Create an object exclusively: temporary file, fsync, link."""
         target = self._target(key)
-        temporary = _write_temporary(target, data)
+        temporary = _temporary(target)
         try:
-            os.link(temporary, target)
-        except FileExistsError:
-            return self.read(key) == data
-        except OSError as error:
-            msg = (
-                f"{target}: this filesystem refuses hard links ({error.strerror}), so it cannot "
-                "create exclusively; choose another folder with --store"
-            )
-            raise StoreError(msg) from error
+            with storage_faults(f"cannot write {target}"):
+                _write_synced(temporary, data)
+            with storage_faults(f"{target}: no hard link, which is the exclusive create here"):
+                return _link(temporary, target) or self.read(key) == data
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
-        return True
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an object that has one writer; readers see the old or the new bytes."""
         target = self._target(key)
-        temporary = target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
-        temporary.write_bytes(data)  # a lost heartbeat costs nothing: no fsync
-        temporary.replace(target)
+        temporary = _temporary(target)
+        with storage_faults(f"cannot write {target}"):
+            temporary.write_bytes(data)  # a lost heartbeat costs nothing: no fsync
+            temporary.replace(target)
 
     def read(self, key: str) -> bytes | None:
         """The object's bytes, or None."""
+        path = self._path(key)
         try:
-            return self._path(key).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+            with storage_faults(f"cannot read {path}"):
+                return path.read_bytes()
+        except FileNotFoundError:
             return None
 
     def list(self, prefix: str) -> list[str]:
@@ -78,12 +72,14 @@ class LocalAdapter:
         """The object's size, or None."""
         try:
             return self._path(key).stat().st_size
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return None
 
     def open_write(self, key: str) -> BinaryIO:
         """Open a new data file, synced to disk when it is closed."""
-        return cast("BinaryIO", _SyncedFile(self._target(key), "xb"))
+        target = self._target(key)
+        with storage_faults(f"cannot write {target}"):
+            return cast("BinaryIO", _SyncedFile(target, "xb"))
 
     def open_read(self, key: str) -> BinaryIO:
         """Open an object for reading."""
@@ -98,13 +94,8 @@ class LocalAdapter:
 
     def _target(self, key: str) -> Path:
         target = self._path(key)
-        try:
+        with storage_faults(f"cannot write to the store {self.root}, choose one with --store"):
             target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            msg = (
-                f"cannot write to the store {self.root}: {error.strerror}; choose one with --store"
-            )
-            raise StoreError(msg) from error
         return target
 
 
@@ -112,19 +103,32 @@ class _SyncedFile(FileIO):
     """A file that is on disk once `close` has returned."""
 
     def close(self) -> None:
-        if not self.closed:
-            with suppress(OSError):  # a full disk has already raised in write
-                os.fsync(self.fileno())
-        super().close()
+        if self.closed:
+            return
+        try:
+            os.fsync(self.fileno())
+        finally:
+            super().close()
 
 
-def _write_temporary(target: Path, data: bytes) -> Path:
-    temporary = target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
-    with temporary.open("xb") as sink:
+def _temporary(target: Path) -> Path:
+    return target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+
+
+def _write_synced(file: Path, data: bytes) -> None:
+    with file.open("xb") as sink:
         sink.write(data)
         sink.flush()
         os.fsync(sink.fileno())
-    return temporary
+
+
+def _link(temporary: Path, target: Path) -> bool:
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        return False
+    _sync_folder(target.parent)
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

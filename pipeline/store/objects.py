@@ -150,7 +150,11 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """How an attempt ended: `sealed` (with the record), `failed`, `cancelled` or `lost`."""
+    """How an attempt ended.
+
+    `sealed` (with the record), `failed`, `cancelled`, `lost`, or `adopted`: someone else's record
+    was there before it began.
+    """
 
     state: str
     attempt: str

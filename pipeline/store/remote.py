@@ -1,24 +1,30 @@
 """Object storage through fsspec: gcsfs first, s3fs, and memory for tests.
 
 Only filesystems whose `pipe_file(mode="create")` is known to be exclusive may be written: gcsfs
-sends `ifGenerationMatch=0`, s3fs `If-None-Match: *`, memory holds a lock of its own. Every other
+sends `ifGenerationMatch=0`, s3fs `If-None-Match: *`. fsspec's memory tests for existence and then
+writes, and all its readers share one position, so it is used under a lock of ours. Every other
 fsspec filesystem can be read. Listings are always asked for afresh.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import time
+from contextlib import contextmanager, nullcontext
+from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pipeline.errors import StoreError
-from pipeline.store.adapter import checked_key
+from pipeline.store.adapter import checked_key, storage_faults
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 EXCLUSIVE_PROTOCOLS = frozenset({"gs", "gcs", "s3", "s3a", "memory"})
 _BUSY_RETRIES = 8
+_MEMORY = Lock()
 
 
 class RemoteAdapter:
@@ -31,65 +37,84 @@ class RemoteAdapter:
         self._filesystem = filesystem
         self._root = root.rstrip("/")
         self._protocol = url.split("://", 1)[0]
+        self._is_memory = self._protocol == "memory"
 
     def create(self, key: str, data: bytes) -> bool:
         """Create an object exclusively; a conflict in flight (EBUSY) is tried again."""
         self._writable()
+        try:
+            with self._access(key):
+                self._create(self._path(key), data)
+        except FileExistsError:
+            return self.read(key) == data
+        return True
+
+    def _create(self, path: str, data: bytes) -> None:
         for attempt in range(_BUSY_RETRIES):
             try:
-                self._filesystem.pipe_file(self._path(key), data, mode="create")
-            except FileExistsError:
-                return self.read(key) == data
+                self._filesystem.pipe_file(path, data, mode="create")
             except OSError as error:
                 if error.errno != errno.EBUSY or attempt == _BUSY_RETRIES - 1:
                     raise
                 time.sleep(0.05 * 2**attempt)
             else:
-                return True
-        return False
+                return
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an object that has one writer."""
         self._writable()
-        self._filesystem.pipe_file(self._path(key), data)
+        with self._access(key):
+            self._filesystem.pipe_file(self._path(key), data)
 
     def read(self, key: str) -> bytes | None:
         """The object's bytes, or None."""
         try:
-            return cast("bytes", self._filesystem.cat_file(self._path(key)))
+            with self._access(key):
+                return cast("bytes", self._filesystem.cat_file(self._path(key)))
         except FileNotFoundError:
             return None
 
     def list(self, prefix: str) -> list[str]:
         """All keys below the prefix, sorted."""
         root = self._path(prefix)
-        self._filesystem.invalidate_cache(root)
         start = len(self._filesystem._strip_protocol(self._root)) + 1  # noqa: SLF001 - fsspec's public way is on the class
-        found = self._filesystem.find(root)
+        with self._access(prefix):
+            self._filesystem.invalidate_cache(root)
+            found = self._filesystem.find(root)
         return sorted(name[start:] for name in found)
 
     def size_bytes(self, key: str) -> int | None:
         """The object's size, or None."""
         path = self._path(key)
-        self._filesystem.invalidate_cache(path.rsplit("/", 1)[0])
         try:
-            return int(self._filesystem.info(path)["size"])
+            with self._access(key):
+                self._filesystem.invalidate_cache(path.rsplit("/", 1)[0])
+                return int(self._filesystem.info(path)["size"])
         except FileNotFoundError:
             return None
 
     def open_write(self, key: str) -> BinaryIO:
         """Open a new data object."""
         self._writable()
-        return cast("BinaryIO", self._filesystem.open(self._path(key), "wb"))
+        with self._access(key):
+            return cast("BinaryIO", self._filesystem.open(self._path(key), "wb"))
 
     def open_read(self, key: str) -> BinaryIO:
         """Open an object for reading."""
-        return cast("BinaryIO", self._filesystem.open(self._path(key), "rb"))
+        with self._access(key):
+            found = self._filesystem.open(self._path(key), "rb")
+            return io.BytesIO(found.read()) if self._is_memory else cast("BinaryIO", found)
 
     def local_path(self, key: str) -> Path | None:
         """Remote storage has none."""
         del key
         return None
+
+    @contextmanager
+    def _access(self, key: str) -> Iterator[None]:
+        """One request: its faults are the store's, and memory serves one at a time."""
+        with _MEMORY if self._is_memory else nullcontext(), storage_faults(f"{self.url}/{key}"):
+            yield
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{checked_key(key)}"
