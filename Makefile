@@ -76,7 +76,7 @@ $(CORE): pyproject.toml constraints.txt .ci/venv
 	@.ci/venv $(VENV)
 	@echo "installing Seaglass into $(VENV); the first time takes some minutes"
 	@$(PIP) install --quiet --constraint constraints.txt setuptools
-	@$(PIP) install --quiet --constraint constraints.txt --no-build-isolation --editable .
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable .
 	@touch $@
 
 $(DEV): $(CORE)
