@@ -66,7 +66,8 @@ def deduplicate(
     """Keep one document of each group of copies.
 
     Writes `documents-*.parquet` (KEPT_DOCUMENTS), `removed-*.parquet` (REMOVALS: which document
-    stands for it, how similar, which rule), a ledger and a summary.
+    stands for it, how similar, which rule), a ledger and a summary. `resources` are those of
+    match_duplicates, which holds every key in memory.
     """
     inputs = documents if isinstance(documents, tuple) else (documents,)
     matches = Step(
@@ -81,10 +82,15 @@ def deduplicate(
         "steps.data.deduplicate_body:run",
         config=DeduplicateConfig(priority=priority),
         inputs={"documents": inputs, "matches": matches},
-        resources=resources,
+        resources=Resources(cpus=0),  # its shards do the work
     )
 
 
 def sign(documents: tuple[Step, ...]) -> Step:
     """MinHash keys of every document, in files that mirror the documents' files."""
-    return Step("sign", "steps.data.sign_body:run", inputs={"documents": documents})
+    return Step(
+        "sign",
+        "steps.data.sign_body:run",
+        inputs={"documents": documents},
+        resources=Resources(cpus=0),  # its shards do the work
+    )

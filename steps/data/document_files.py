@@ -116,7 +116,7 @@ def partition_count(total_bytes: int, partition_bytes: int) -> int:
 
 def text_buffers(column: pa.ChunkedArray) -> tuple[Any, Any]:
     """A text column as one byte array and n + 1 offsets, without a copy where it is one chunk."""
-    array = column.combine_chunks()
+    array = column.cast(pa.large_string()).combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
     return _bytes_and_offsets(array)

@@ -42,6 +42,6 @@ def download(
         "steps.data.download_body:run",
         config=config or DownloadConfig(),
         inputs={"source": source},
-        resources=resources,
+        resources=resources or Resources(cpus=0),  # its shards do the work
         label=label,
     )

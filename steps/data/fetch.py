@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-import fsspec
 from google_crc32c import Checksum
 
 from pipeline.errors import SourceError
-from steps.data.remote_files import pin
+from steps.data.remote_files import current, pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +72,7 @@ def _copy(source: OpenedSource, file: SourceFile, spool: IO[bytes]) -> str:
         raise _changed(file, f"{size} bytes", f"{file.size_bytes} bytes")
     found = sha256.hexdigest() if other is None else other.digest().hex()
     if algorithm == "etag":
-        found = pin(fsspec.open(file.location).fs.info(file.location)).partition(":")[2]
+        found = pin(current(file.location)).partition(":")[2]
     if algorithm != "unpinned" and found != expected:
         raise _changed(file, f"{algorithm}:{found}", file.checksum)
     return sha256.hexdigest()

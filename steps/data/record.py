@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from steps.data.normal_form import without_surrogates
@@ -84,5 +85,22 @@ def record_of(fields: Mapping[str, Any], options: Mapping[str, Any], source_id: 
         options["source"],
         source_id,
         without_surrogates(url) if isinstance(url, str) else None,
-        without_surrogates(json.dumps(rest, sort_keys=True, ensure_ascii=False, default=str)),
+        without_surrogates(_json(rest)),
     )
+
+
+def _json(fields: dict[str, Any]) -> str:
+    try:
+        return json.dumps(fields, sort_keys=True, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:  # NaN and infinities have no JSON form: keep their names
+        return _json(_finite(fields))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

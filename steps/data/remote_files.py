@@ -68,9 +68,10 @@ def _listed(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         )
         raise SourceError(msg)
     if protocol.startswith("http"):
-        yield url, _info(url)
+        yield url, current(url)
         return
     filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem.invalidate_cache()
     found = filesystem.glob(path, detail=True)
     matched = {p: info for p, info in found.items() if info.get("type") == "file"}
     if not matched:
@@ -80,8 +81,15 @@ def _listed(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield filesystem.unstrip_protocol(path), info
 
 
-def _info(url: str) -> Mapping[str, Any]:
+def current(url: str) -> Mapping[str, Any]:
+    """What the server says of one file now.
+
+    Raises:
+        SourceError: it is not there, or not for us.
+
+    """
     filesystem, path = fsspec.core.url_to_fs(url)
+    filesystem.invalidate_cache()
     try:
         found: Mapping[str, Any] = filesystem.info(path)
     except (OSError, ValueError) as error:

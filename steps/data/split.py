@@ -41,7 +41,7 @@ class Split(NamedTuple):
     held_out: Step
 
 
-def split(documents: Step, *, held_out: float = 0.02, resources: Resources | None = None) -> Split:
+def split(documents: Step, *, held_out: float = 0.02) -> Split:
     """Two steps that together hold every document once, in files that mirror the input's."""
     train, rest = (
         Step(

@@ -233,6 +233,7 @@ def test_a_dataset_at_a_commit_is_resolved_verified_and_read(hub):
     assert left == {"bytes": 6, "documents": 2, "files": 1}
 
 
+@pytest.mark.slow
 def test_a_split_that_is_not_there_names_those_that_are(hub):
     answer = hub(revision=COMMIT, split="test")
 
