@@ -49,7 +49,7 @@ def split(documents: Step, *, held_out: float = 0.02) -> Split:
             "steps.data.split_body:run",
             config=SplitConfig(part=part, held_out=held_out),
             inputs={"documents": documents},
-            resources=resources,
+            resources=Resources(cpus=0),  # its shards do the work
             label=part.value.replace("_", "-"),
         )
         for part in Part
