@@ -3,9 +3,9 @@
 Importable with the standard library alone. See `docs/decisions/0002-code-digest-by-ast.md`.
 """
 
-from pipeline.code.closure import CodeReader, closure
 from pipeline.code.distributions import read_lock
 from pipeline.code.normal_form import VERSION, normal_form
+from pipeline.code.reader import CodeReader, closure
 from pipeline.code.record import CodeClosure, explain_change
 from pipeline.code.roots import find_roots
 from pipeline.code.tree import SourceTree

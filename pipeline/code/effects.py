@@ -55,7 +55,21 @@ def _decorates_into_registry(resolver: Resolver, decorator: Target) -> bool:
     owner = Target(decorator.module, decorator.names[:-1])
     if owner.names and _symbols(resolver, owner):  # a method of something first-party
         return True
-    return _writes_state(resolver, decorator)
+    return _is_instance(resolver, decorator) or _writes_state(resolver, decorator)
+
+
+def _is_instance(resolver: Resolver, name: Target) -> bool:
+    """Whether a name is assigned an object of a first-party class, which may keep what it gets."""
+    for symbol in _symbols(resolver, name):
+        for statement in _statements(resolver, symbol):
+            made_by = getattr(statement.node, "value", None)
+            if not isinstance(made_by, ast.Call):
+                continue
+            classes = _symbols(resolver, Target(symbol.module, dotted(made_by)))
+            found = [s for made in classes for s in _statements(resolver, made)]
+            if any(isinstance(s.node, ast.ClassDef) for s in found):
+                return True
+    return False
 
 
 def _writes_state(resolver: Resolver, called: Target) -> bool:

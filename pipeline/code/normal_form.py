@@ -78,18 +78,20 @@ def _append_fields(node: ast.AST, kind: type[ast.AST], out: list[bytes]) -> None
         if value is None or value == []:
             continue
         out.append(label)
-        if isinstance(value, ast.AST):
-            _append_node(value, out)
-        elif isinstance(value, list):
+        if isinstance(value, list):
             out.append(b"[")
             for item in value:
-                if isinstance(item, ast.AST):
-                    _append_node(item, out)
-                else:
-                    out.append(_scalar(item))
+                _append_value(item, out)
             out.append(b"]")
         else:
-            out.append(_scalar(value))
+            _append_value(value, out)
+
+
+def _append_value(value: object, out: list[bytes]) -> None:
+    if isinstance(value, ast.AST):
+        _append_node(value, out)
+    else:
+        out.append(_scalar(value))
 
 
 def _without_empty_texts(node: ast.AST) -> ast.AST:

@@ -179,7 +179,8 @@ def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
 def _imported_by_name(walk: _Walk, node: ast.Call, called: list[Target]) -> list[ast.expr]:
     text, exact = _constant_start(node.args[0])
     if text.startswith("."):
-        text = relative_module(text, walk.place)
+        ending = "." if text.endswith(".") else ""  # of f".{name}"
+        text = relative_module(text, walk.place) + ending
     for target in called:
         walk.found.named_imports.append(NamedImport(target, node.lineno, text, exact))
     return [node.func]

@@ -59,6 +59,21 @@ def test_a_function_called_import_module_is_followed(follow):
     assert set(found.symbols) == {"lab.body:run", "lab.body:import_module"}
 
 
+def test_a_relative_name_narrows_the_fallback_to_its_package(follow):
+    files = {
+        **OTHER,
+        "lab/ops/body.py": (
+            "from importlib import import_module\n\n\n"
+            "def run(x): import_module(f'.{x}', __package__)\n"
+        ),
+        "lab/ops/a.py": "def f(): pass\n",
+    }
+
+    found = follow(files, "lab.ops.body:run")
+
+    assert set(found.symbols) == {"lab.ops.body:run", "lab.ops.a:f"}
+
+
 def test_a_constant_beginning_narrows_the_fallback_to_a_package(follow):
     files = {
         **OTHER,

@@ -3,6 +3,10 @@
 import pytest
 
 EFFECTS = {
+    "an object as decorator": (
+        "class Keeper:\n    def __call__(self, f): self.kept = f\n\n\nkeep = Keeper()\n\n\n"
+        "@keep\ndef thing():\n    return {}"
+    ),
     "a call": "setup({})",
     "an if": "if True:\n    y = {}",
     "a for": "for i in range({}):\n    pass",
@@ -21,12 +25,12 @@ EFFECTS = {
         "TABLE = []\n\n\ndef keep(f):\n    TABLE.append(f)\n    return f\n\n\n"
         "@keep\ndef thing():\n    return {}"
     ),
-    ("a decorator that fills a table in a second function"): (
+    "a decorator that fills a table in a second function": (
         "TABLE = []\n\n\ndef store(f):\n    TABLE.append(f)\n\n\n"
         "def keep(f):\n    store(f)\n    return f\n\n\n@keep\ndef thing():\n"
         "    return {}"
     ),
-    ("a decorator factory that fills a table"): (
+    "a decorator factory that fills a table": (
         "T = {{}}\n\n\ndef named(name):\n    def keep(f):\n"
         "        T[name] = f\n        return f\n    return keep\n\n\n"
         "@named('a')\ndef thing():\n    return {}"
@@ -35,14 +39,14 @@ EFFECTS = {
         "class App:\n    def command(self, f): pass\n\n\napp = App()\n\n\n"
         "@app.command\ndef thing():\n    return {}"
     ),
-    ("an implementation of a singledispatch function"): (
+    "an implementation of a singledispatch function": (
         "from functools import singledispatch\n\n\n@singledispatch\n"
         "def show(x): pass\n\n\n@show.register\ndef _(x: int):\n    return {}"
     ),
     "a subclass that announces itself": (
         "class Base:\n    def __init_subclass__(cls): pass\n\n\nclass Thing(Base):\n    value = {}"
     ),
-    ("a subclass of a first-party metaclass's class"): (
+    "a subclass of a first-party metaclass's class": (
         "class Meta(type): pass\n\n\nclass Base(metaclass=Meta): pass\n\n\n"
         "class Thing(Base):\n    value = {}"
     ),
@@ -51,6 +55,9 @@ EFFECTS = {
     ),
 }
 NO_EFFECTS = {
+    "a library's decorator under a name of our own": (
+        "from numba import njit\n\n\nfast = njit(cache=True)\n\n\n@fast\ndef f(): return {}"
+    ),
     "a constant": "x = {}",
     "an assigned call": "x = sorted([{}])",
     "a function": "def f():\n    return {}",

@@ -1,6 +1,7 @@
 """First-party packages are found without importing them, and never the wrong ones."""
 
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,8 @@ def test_a_package_and_a_module_of_the_user_are_found_without_importing_them(tmp
 
     found = find_roots(["my_lab_package", "my_lab_module"])
 
-    assert found["my_lab_package"] == tmp_path / "my_lab_package"
-    assert found["my_lab_module"] == tmp_path / "my_lab_module.py"
+    assert found["my_lab_package"] == (tmp_path / "my_lab_package").resolve()
+    assert found["my_lab_module"] == (tmp_path / "my_lab_module.py").resolve()
     assert not {"my_lab_package", "my_lab_module"} & sys.modules.keys()
 
 
@@ -49,9 +50,7 @@ def test_a_module_without_source_is_an_error():
 def test_a_package_in_front_of_one_of_ours_is_an_error_that_says_so(tmp_path, monkeypatch, name):
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").touch()
-    monkeypatch.setattr(
-        sys, "meta_path", [f for f in sys.meta_path if hasattr(f, "path_hooks")] or [_path_finder()]
-    )
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(
@@ -64,8 +63,8 @@ def test_a_distribution_installed_over_one_of_ours_is_an_error_that_says_so(tmp_
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels/__init__.py").touch()
     (tmp_path / "kernels-0.9.dist-info").mkdir()
-    monkeypatch.setattr(roots, "_HOME", tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [_path_finder()])
+    monkeypatch.setattr(roots, "_HOME", tmp_path.resolve())
+    monkeypatch.setattr(sys, "meta_path", [PathFinder])
     monkeypatch.syspath_prepend(str(tmp_path))
 
     with pytest.raises(CodeError, match=r"'kernels-0\.9' was installed over .* uninstall it"):
@@ -79,9 +78,3 @@ def test_a_package_spread_over_folders_is_an_error(tmp_path, monkeypatch):
 
     with pytest.raises(CodeError, match=r"'spread_lab' lies in 2 folders"):
         find_roots(["spread_lab"])
-
-
-def _path_finder():
-    from importlib.machinery import PathFinder  # noqa: PLC0415 - beside its only use
-
-    return PathFinder

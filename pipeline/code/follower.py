@@ -1,39 +1,28 @@
-"""Follows the code of a body, symbol by symbol, to everything first-party that it uses.
+"""Follows one body, symbol by symbol, to everything first-party that it uses.
 
-A work list, no recursion: the graph of symbols is data and may be deep. Everything that does not
-depend on the body (parsing, scopes, normal forms, resolution) is remembered by the `CodeReader`, so
-that the ten bodies of a recipe cost little more than one.
+A work list, no recursion: the graph of symbols is data and may be deep.
 """
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pipeline.code.configs import behaviour_of
 from pipeline.code.dispatch import CODE, FILE_NAMES, FILES, matching
-from pipeline.code.distributions import Distributions, is_stdlib
-from pipeline.code.effects import import_effects
+from pipeline.code.distributions import is_stdlib
 from pipeline.code.imports import Target
-from pipeline.code.normal_form import digest_of
 from pipeline.code.record import CodeClosure
-from pipeline.code.references import BODY_NAME
-from pipeline.code.resolution import External, Missing, Resolver, Symbol, Whole
-from pipeline.code.tree import ENGINE
+from pipeline.code.resolution import External, Missing, Symbol, Whole
 from pipeline.errors import CodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from pipeline.code.module import ModuleSource, Statement
+    from pipeline.code.reader import CodeReader
     from pipeline.code.references import Load, NamedImport
-    from pipeline.code.tree import SourceTree
 
 TOP_LEVEL = "<top level>"
 _PACKAGE_PREFIX = re.compile(r"(?:[A-Za-z_]\w*\.)+")
@@ -54,91 +43,17 @@ class Behaviour:
     name: str
 
 
+class Spot(NamedTuple):
+    """Where something is used, for messages."""
+
+    module: ModuleSource
+    line: int
+
+
 Work: TypeAlias = Symbol | Whole | Loaded | Behaviour
 
 
-def closure(
-    tree: SourceTree, body: str, *, versions: Mapping[str, str], configs: Iterable[str] = ()
-) -> CodeClosure:
-    """The code of one body; for several bodies, keep a `CodeReader` and ask it."""
-    return CodeReader(tree, versions=versions).closure(body, configs=configs)
-
-
-class CodeReader:
-    """Follows bodies through one tree and remembers what they share.
-
-    Args:
-        tree: the first-party source.
-        versions: distribution -> version, from the lock; what it lacks comes from the machine.
-
-    """
-
-    def __init__(self, tree: SourceTree, *, versions: Mapping[str, str]) -> None:
-        self.tree = tree
-        self.resolver = Resolver(tree)
-        self.distributions = Distributions(versions)
-        self._effects: dict[str, list[Statement]] = {}
-        self._behaviours: dict[Statement, tuple[Statement | None, list[tuple[str, ...]]]] = {}
-        self._digests: dict[tuple[Statement, ...], tuple[str, str]] = {}
-
-    def closure(self, body: str, *, configs: Iterable[str] = ()) -> CodeClosure:
-        """Everything first-party that a body uses.
-
-        Args:
-            body: `package.module:function`; never imported.
-            configs: `package.module:Class` of the config values that the body is handed; of
-                these the behaviour counts, not the fields, which the config's digest holds.
-
-        Raises:
-            CodeError: a module or the body is missing, or a file is no Python; with file and line.
-
-        """
-        if body.partition(":")[0].partition(".")[0] == ENGINE:  # it has a format version instead
-            return CodeClosure(body=body, symbols={}, texts={}, distributions={}, modules={})
-        with _uncollected():
-            follower = _Follower(self)
-            follower.start(body)
-            for config in configs:
-                module, _, name = config.partition(":")
-                if self.tree.is_followed(module):
-                    follower.push(Behaviour(module, name.partition(".")[0]))
-            follower.run()
-            return follower.result(body)
-
-    def effects(self, module: ModuleSource) -> list[Statement]:
-        """Statements of the module that count whenever it is loaded."""
-        if module.name not in self._effects:
-            self._effects[module.name] = import_effects(self.resolver, module)
-        return self._effects[module.name]
-
-    def behaviour(self, statement: Statement) -> tuple[Statement | None, list[tuple[str, ...]]]:
-        """A config class without its fields, and its bases."""
-        if statement not in self._behaviours:
-            self._behaviours[statement] = behaviour_of(statement)
-        return self._behaviours[statement]
-
-    def digest_and_text(self, statements: list[Statement]) -> tuple[str, str]:
-        """Digest of the normal forms of some statements, and their source."""
-        key = tuple(statements)
-        if key not in self._digests:
-            form = b"".join(statement.form for statement in statements)
-            self._digests[key] = digest_of(form), "\n".join(s.text for s in statements)
-        return self._digests[key]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection: syntax trees live on, so looking for garbage finds none."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
-class _Follower:
+class Follower:
     """The state of following one body."""
 
     def __init__(self, reader: CodeReader) -> None:
@@ -162,12 +77,12 @@ class _Follower:
             known = ", ".join(self.tree.roots)
             msg = f"body {body!r}: no module {name!r} in the first-party packages ({known})"
             raise CodeError(msg)
-        found = self.reader.resolver.resolve(Target(name, (function,)))
-        if not any(isinstance(item, Symbol) for item in found):
+        found = self.symbols_of(Target(name, (function,)))
+        if not found:
             close = get_close_matches(function, module.symbols, n=3) or sorted(module.symbols)[:8]
             msg = f"{module.path}:1: body {body!r} is not defined there; did you mean {close}?"
             raise CodeError(msg)
-        self.push(*(item for item in found if isinstance(item, Symbol)))
+        self.push(*found)
 
     def push(self, *items: Work) -> None:
         """Put work on the list, once."""
@@ -215,6 +130,7 @@ class _Follower:
             self.count(f"{module.name}:{TOP_LEVEL}", effects)
 
     def load_target(self, load: Load, module: ModuleSource) -> None:
+        """A module that an import loads; with `from package import name` perhaps a submodule."""
         name, names = load.target
         if not self.tree.is_followed(name):
             return
@@ -239,20 +155,22 @@ class _Follower:
         stars = [Target(star) for star in module.stars]
         for target in [*chain.from_iterable(module.imports.values()), *stars]:
             if not is_stdlib(target.module):  # to re-export dispatch is not to use it
-                self.reach(target, module, 1)
+                self.reach(target, Spot(module, 1))
 
     def count_behaviour(self, module: ModuleSource, name: str) -> None:
         """A config class: all but its fields, and the same of its bases."""
         for statement in module.symbols.get(name, ()):
             reduced, bases = self.reader.behaviour(statement)
             if reduced is not None:
-                key = f"{module.name}:{name}"
-                self.behaviours.setdefault(key, []).append(reduced)
+                self.behaviours.setdefault(f"{module.name}:{name}", []).append(reduced)
                 self.follow(reduced)
-            for base in bases:
-                for found in self.reader.resolver.resolve(Target(module.name, base)):
-                    if isinstance(found, Symbol):
-                        self.push(Behaviour(found.module, found.name))
+            for base in self.symbols_of(*(Target(module.name, names) for names in bases)):
+                self.push(Behaviour(base.module, base.name))
+
+    def symbols_of(self, *targets: Target) -> list[Symbol]:
+        """The first-party symbols among what some targets stand for."""
+        found = chain.from_iterable(self.reader.resolver.resolve(target) for target in targets)
+        return [item for item in found if isinstance(item, Symbol)]
 
     def follow(self, statement: Statement) -> None:
         """Everything that a statement refers to."""
@@ -260,86 +178,72 @@ class _Follower:
         for load in references.loads:
             self.load_target(load, module)
         for target, line in references.targets.items():
-            self.reach(target, module, line)
+            self.reach(target, Spot(module, line))
         for name in references.body_names:
             self.reach_body_name(name)
         for call in references.named_imports:
-            self.reach_named_import(call, module)
+            self.reach_named_import(call, Spot(module, call.line))
         for target, line in references.lookups.items():
-            self.reach_lookup(target, module, line)
+            self.reach_lookup(target, Spot(module, line))
 
-    def reach(self, target: Target, module: ModuleSource, line: int) -> None:
+    def reach(self, target: Target, spot: Spot) -> None:
         """Whatever a target stands for."""
         for found in self.reader.resolver.resolve(target):
             if isinstance(found, External):
-                self.reach_external(found.dotted, module, line)
+                self.reach_external(found.dotted, spot)
             elif isinstance(found, Missing):
-                self.reach_missing(found, target, module, line)
+                is_global = found.module == target.module == spot.module.name
+                self.reach_missing(found, spot, is_global=is_global)
             else:
                 self.push(found)
 
-    def reach_external(self, dotted: str, module: ModuleSource, line: int) -> None:
+    def reach_external(self, dotted: str, spot: Spot) -> None:
         """Standard library: only dispatch matters. Anything else: a distribution."""
         if not is_stdlib(dotted):
             provided = self.reader.distributions.providing(dotted)
             self.distributions.update(provided)
             if not provided:
                 top = dotted.partition(".")[0]
-                self.note(
-                    module,
-                    line,
-                    f"{top!r} is neither first-party, locked nor installed here",
-                    "its code does not count",
-                )
-        elif matching(dotted, CODE):
-            self.fall_back(module, line, matching(dotted, CODE) or dotted)
-        elif matching(dotted, FILES):
-            self.count_files(module, line, matching(dotted, FILES) or dotted)
+                unknown = f"{top!r} is neither first-party, locked nor installed here"
+                self.note(spot, unknown, "its code does not count")
+        elif by := matching(dotted, CODE):
+            self.fall_back(spot, by)
+        elif by := matching(dotted, FILES):
+            self.count_files(spot, by)
 
-    def reach_missing(
-        self, found: Missing, target: Target, module: ModuleSource, line: int
-    ) -> None:
+    def reach_missing(self, found: Missing, spot: Spot, *, is_global: bool) -> None:
         """A name that its module does not define: a builtin, a special name, or a late one."""
         name = found.name
         if name in FILE_NAMES:
-            self.count_files(module, line, name)
+            self.count_files(spot, name)
+        elif is_global and f"builtins.{name}" in CODE:
+            self.fall_back(spot, name)
         elif name == "__dict__":
-            self.reach_lookup(Target(found.module), module, line)
-        elif name.startswith("__") and f"builtins.{name}" not in CODE:
-            return
-        elif found.module == target.module == module.name:  # a builtin, or a global made late
-            if f"builtins.{name}" in CODE:
-                self.fall_back(module, line, name)
-        else:
+            self.reach_lookup(Target(found.module), spot)
+        elif not is_global and not name.startswith("__"):
             self.push(Whole(found.module))
-            self.note(
-                module,
-                line,
-                f"{found.module}.{name} is made at run time",
-                f"all of {found.module} counts",
-            )
+            late = f"{found.module}.{name} is made at run time"
+            self.note(spot, late, f"all of {found.module} counts")
 
     def reach_body_name(self, text: str) -> None:
         """`package.module:function` in the code names code, if there is such a symbol."""
         name, _, function = text.partition(":")
-        if BODY_NAME.fullmatch(text) and self.tree.is_followed(name) and self.tree.module(name):
-            found = self.reader.resolver.resolve(Target(name, (function,)))
-            self.push(*(item for item in found if isinstance(item, Symbol)))
+        if self.tree.is_followed(name) and self.tree.module(name):
+            self.push(*self.symbols_of(Target(name, (function,))))
 
-    def reach_named_import(self, call: NamedImport, module: ModuleSource) -> None:
+    def reach_named_import(self, call: NamedImport, spot: Spot) -> None:
         """`import_module(name)`: exactly, or as far as the constant beginning of the name says."""
-        if not self.is_importer(call.by):
-            self.reach(call.by, module, call.line)
-            return
         top, *rest = call.text.replace(":", ".").split(".")
         prefix = _PACKAGE_PREFIX.match(call.text)
-        if call.exact:
-            self.reach(Target(top, tuple(rest)), module, call.line)
-        elif prefix and not self.tree.is_followed(top):
-            self.reach_external(prefix.group().rstrip("."), module, call.line)
+        package = prefix.group().rstrip(".") if prefix else ""
+        if not self.is_importer(call.by):
+            self.reach(call.by, spot)
+        elif call.exact:
+            self.reach(Target(top, tuple(rest)), spot)
+        elif package and not self.tree.is_followed(top):
+            self.reach_external(package, spot)
         else:
-            package = prefix.group().rstrip(".") if prefix else ""
-            self.fall_back(module, call.line, ".".join(call.by.names), package)
+            self.fall_back(spot, ".".join(call.by.names), package)
 
     def is_importer(self, target: Target) -> bool:
         """Whether a called target is the standard library's import by name."""
@@ -350,26 +254,27 @@ class _Follower:
                 return True
         return False
 
-    def reach_lookup(self, target: Target, module: ModuleSource, line: int) -> None:
+    def reach_lookup(self, target: Target, spot: Spot) -> None:
         """`getattr(x, name)` with a computed name is dispatch where `x` is a module."""
         for found in self.reader.resolver.resolve(target):
             if isinstance(found, Whole):
-                self.fall_back(module, line, "a look-up by a computed name", found.module)
+                self.fall_back(spot, "a look-up by a computed name", found.module)
 
-    def fall_back(self, module: ModuleSource, line: int, what: str, package: str = "") -> None:
+    def fall_back(self, spot: Spot, what: str, package: str = "") -> None:
         """Let a whole package count, and say so."""
-        package = package or module.name.partition(".")[0]
+        package = package or spot.module.name.partition(".")[0]
         self.push(*(Whole(name) for name in self.tree.modules_under(package)))
-        self.note(module, line, f"{what} cannot be followed", f"all of {package} counts")
+        self.note(spot, f"{what} cannot be followed", f"all of {package} counts")
 
-    def count_files(self, module: ModuleSource, line: int, what: str) -> None:
+    def count_files(self, spot: Spot, what: str) -> None:
         """Let the data files of a package count, and say so."""
-        package = module.name.partition(".")[0]
+        package = spot.module.name.partition(".")[0]
         self.files.update(self.tree.data_files(package))
-        self.note(module, line, f"{what} is used", f"all data files of {package} count")
+        self.note(spot, f"{what} is used", f"all data files of {package} count")
 
-    def note(self, module: ModuleSource, line: int, what: str, consequence: str) -> None:
-        self.notices.add(f"{module.path}:{line}: {what}, so {consequence}")
+    def note(self, spot: Spot, what: str, consequence: str) -> None:
+        """Remember what the plan should say."""
+        self.notices.add(f"{spot.module.path}:{spot.line}: {what}, so {consequence}")
 
     def result(self, body: str) -> CodeClosure:
         """The closure as it stands."""
