@@ -30,13 +30,12 @@ def ls(*, store_url: str, as_json: bool) -> int:
             soft_wrap=True,
         )
         return 0
-    found = table("name", "step", "digest", ">files", ">size", "made (UTC)", ">took")
+    found = table("name", "=digest", ">size", "=made (UTC)", ">took")
     for row in rows:
         found.add_row(
             Text(row["name"]),
             Text(row["step"] if row["step"] != row["name"] else ""),
             short(row["content_digest"]),
-            str(row["num_files"]),
             size(row["size_bytes"]),
             row["started"][5:16].replace("T", " "),
             duration(row["seconds"]),

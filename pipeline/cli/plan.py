@@ -53,7 +53,7 @@ def plan(
 
 def _print(found: Plan, screen: Console) -> None:
     to_run = [step for step in found.steps if step.state == "run"]
-    rows = table("step", "state", ">last time", "why", "digest")
+    rows = table("step", "=state", ">last time", "why", "=digest")
     for step in found.steps:
         if step.state == "unasked":
             continue

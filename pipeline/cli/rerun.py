@@ -107,7 +107,7 @@ def _row(plan: Plan, title: str, result: RunResult) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], screen: Console) -> None:
-    found = table("step", "result", "on record", "computed now", "attempt")
+    found = table("step", "=result", "=on record", "=computed now", "attempt")
     for row in rows:
         result = (
             "[green]reproduced[/green]" if row["reproduced"] else "[bold red]differs[/bold red]"

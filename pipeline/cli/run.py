@@ -106,7 +106,7 @@ def _print_end(plan: Plan, result: RunResult, screen: Console) -> None:
         if summary is not None:
             print_summary(screen, summary)
     digests.save()
-    found = table("artifact", "digest", ">files", ">size", ">took")
+    found = table("artifact", "=digest", ">files", ">size", ">took")
     for name, record in records.items():
         took = duration(record.provenance.get("seconds"))
         files, total = str(record.num_files), size(record.size_bytes)

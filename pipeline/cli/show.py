@@ -52,7 +52,7 @@ def show(*, artifact: str, store_url: str, as_json: bool) -> int:
         return 0
     screen = console()
     _print_record(record, screen)
-    found = table("file", ">size", "sha256")
+    found = table("file", ">size", "=sha256")
     for entry in manifest.files[:_FILES]:
         found.add_row(Text(entry.path), size(entry.size_bytes), short(entry.sha256))
     if len(manifest.files) > _FILES:

@@ -69,14 +69,17 @@ def value(item: Any) -> str:
 
 
 def table(*columns: str, title: str | None = None) -> Table:
-    """A table in house style; a column named `>x` is aligned to the right."""
+    """A table in house style: `>x` is a column of numbers, `=x` one that is never broken."""
     found = Table(
         box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
     )
     for column in columns:
-        right = column.startswith(">")
+        is_number, is_whole = column.startswith(">"), column.startswith((">", "="))
         found.add_column(
-            column.removeprefix(">"), justify="right" if right else "left", overflow="fold"
+            column.lstrip(">="),
+            justify="right" if is_number else "left",
+            overflow="fold",
+            no_wrap=is_whole,
         )
     return found
 

@@ -9,11 +9,14 @@ Several of one kind are separated by commas.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from pipeline.errors import ConfigError
-from pipeline.sources import Source
 from steps.data.sources import HubDataset, LocalFiles, RemoteFiles
+
+if TYPE_CHECKING:
+    from pipeline.sources import Source
 
 _HUB = "hf://datasets/"
 _REMOTE = ("http://", "https://", "gs://", "gcs://", "s3://")
