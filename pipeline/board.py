@@ -16,7 +16,10 @@ CACHED, DONE, FAILED, SKIPPED, CANCELLED = "cached", "done", "failed", "skipped"
 
 @dataclass
 class Row:
-    """One step. `progress` has `done`, `total`, `unit` and `metrics`; `note` is a short remark."""
+    """One step. `progress` has `done`, `total`, `unit` and `metrics`; `note` is a short remark.
+
+    `first` is the first progress seen (done, monotonic time): what the pace is measured from.
+    """
 
     title: str
     state: str = WAITING
@@ -24,6 +27,15 @@ class Row:
     seconds: float | None = None
     progress: dict[str, Any] = field(default_factory=dict)
     note: str = ""
+    first: tuple[float, float] | None = None
+
+    def left_s(self) -> float | None:
+        """Seconds left at the pace since the first progress; None before there is a pace."""
+        total, done = self.progress.get("total") or 0, self.progress.get("done", 0)
+        if self.first is None or done <= self.first[0] or not total:
+            return None
+        pace = (time.monotonic() - self.first[1]) / (done - self.first[0])
+        return max(0.0, total - done) * pace
 
     def elapsed_s(self) -> float | None:
         """Seconds so far, or in all."""
@@ -57,7 +69,10 @@ class Board:
     def progress(self, title: str, progress: dict[str, Any]) -> None:
         """Show how far a step is."""
         with self._lock:
-            self._rows[title].progress = progress
+            row = self._rows[title]
+            row.progress = progress
+            if row.first is None and progress.get("total"):
+                row.first = (progress.get("done", 0), time.monotonic())
 
     def titles_in(self, *states: str) -> list[str]:
         """Titles of the steps in one of these states."""

@@ -114,7 +114,9 @@ class LiveBoard:
 
 def _detail(row: Row) -> str:
     if row.state == states.RUNNING:
-        return progress_text(row.progress)
+        left = row.left_s()
+        text = progress_text(row.progress)
+        return text if left is None else f"{text}  {duration(left)} left"
     if row.state == states.BUSY:
         return f"{row.note}  {progress_text(row.progress)}".rstrip()
     return row.note

@@ -33,8 +33,7 @@ def ls(*, store_url: str, as_json: bool) -> int:
     found = table("name", "=digest", ">size", "=made (UTC)", ">took")
     for row in rows:
         found.add_row(
-            Text(row["name"]),
-            Text(row["step"] if row["step"] != row["name"] else ""),
+            Text(_name(row)),
             short(row["content_digest"]),
             size(row["size_bytes"]),
             row["started"][5:16].replace("T", " "),
@@ -42,6 +41,11 @@ def ls(*, store_url: str, as_json: bool) -> int:
         )
     screen.print(found)
     return 0
+
+
+def _name(row: dict[str, Any]) -> str:
+    """A target's own name, and the step behind it."""
+    return row["name"] if row["step"] == row["name"] else f"{row['name']} = {row['step']}"
 
 
 def _rows(store: Store) -> list[dict[str, Any]]:
