@@ -80,7 +80,7 @@ BODIES = {
         "lab/body.py": ("import lab.other\n\n\ndef run(): pass\n"),
         "lab/other.py": "{}\n",
     },
-    ("in a module imported by an imported one"): {
+    "in a module imported by an imported one": {
         "lab/body.py": ("from lab import mid\n\n\ndef run(): pass\n"),
         "lab/mid.py": "from lab.other import *\n",
         "lab/other.py": "{}\n",

@@ -107,6 +107,14 @@ def test_another_python_gives_the_same_code_digest_of_a_real_body(version):
     assert output_of(OTHER_PYTHONS[version], WHOLE_CLOSURE, *arguments) == here
 
 
+def test_the_package_needs_only_the_standard_library():
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import pipeline.code as c; print(c.VERSION)"
+    )
+
+    assert output_of(sys.executable, program, str(REPOSITORY)) == "seaglass-code/1\n"
+
+
 SAME = [
     ("x = 'a'", 'x = "a"'),
     ("x = 'a' 'b'", "x = 'ab'"),
