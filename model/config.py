@@ -158,7 +158,9 @@ class ExpertsConfig:
 class ModelConfig:
     """A decoder-only MoE transformer with untied embedding and head.
 
-    `init_scale` is sigma times sqrt(d_model) of the truncated normal that fills every matrix.
+    `init_scale` is sigma times sqrt(d_model) of the truncated normal that fills every matrix, and
+    `output_init_scale` the same for those that write into the residual stream: 0 starts every
+    block as the identity.
     """
 
     vocab_size: int
@@ -168,11 +170,14 @@ class ModelConfig:
     experts: ExpertsConfig
     norm_eps: float = 1e-5
     init_scale: float = 0.5
+    output_init_scale: float = 0.5
 
     def __post_init__(self) -> None:
         _require_positive(self, "vocab_size", "d_model", "num_layers")
         _require(self.norm_eps > 0, f"norm_eps={self.norm_eps} must be positive")
-        _require(self.init_scale > 0, f"init_scale={self.init_scale} must be positive")
+        for name in ("init_scale", "output_init_scale"):
+            value = getattr(self, name)
+            _require(value >= 0, f"{name}={value} must not be negative")
 
     @property
     def total_parameters(self) -> int:

@@ -11,21 +11,21 @@ from torch import nn
 if TYPE_CHECKING:
     from model.transformer import Transformer
 
-# By the last part of a parameter's name. "matrix": truncated normal at 3 sigma with
-# sigma = init_scale / sqrt(d_model), for every matrix, embedding and head included (marin,
-# experiments/grug/moe_hero_ep). "ones": gains of norms. "zeros": what writes into the residual
-# stream, so that every block starts as the identity.
+# By the last part of a parameter's name. "matrix" and "output": truncated normal at 3 sigma, with
+# sigma = scale / sqrt(d_model); Marin's hero has 0.5 for every matrix, embedding, head and router
+# included (marin, experiments/grug/moe_hero_ep). "output": what writes into the residual stream.
+# "ones": gains of norms.
 TABLE = {
     "embedding": "matrix",
     "head": "matrix",
     "query": "matrix",
     "key": "matrix",
     "value": "matrix",
-    "output": "matrix",
+    "output": "output",
     "weight": "matrix",
     "gate": "matrix",
     "up": "matrix",
-    "down": "matrix",
+    "down": "output",
     "gain": "ones",
     "query_gain": "ones",
     "key_gain": "ones",
@@ -41,15 +41,18 @@ def _generator(seed: int, name: str) -> torch.Generator:
 @torch.no_grad()
 def initialize(model: Transformer, *, seed: int) -> None:
     """Fill every parameter from the table; the same seed gives the same bits."""
-    sigma = model.config.init_scale / model.config.d_model**0.5
+    config = model.config
+    scales = {"matrix": config.init_scale, "output": config.output_init_scale}
     for name, parameter in model.named_parameters():
         rule = TABLE[name.rsplit(".", 1)[-1]]
         if rule == "ones":
             nn.init.ones_(parameter)
-        elif rule == "zeros":
-            nn.init.zeros_(parameter)
-        else:
-            values = torch.empty(parameter.shape, dtype=torch.float32)
-            generator = _generator(seed, name)
-            nn.init.trunc_normal_(values, 0.0, sigma, -3 * sigma, 3 * sigma, generator=generator)
-            parameter.copy_(values)
+            continue
+        sigma = scales[rule] / config.d_model**0.5
+        values = _truncated_normal(parameter.shape, _generator(seed, name))
+        parameter.copy_(values * sigma)
+
+
+def _truncated_normal(shape: torch.Size, generator: torch.Generator) -> torch.Tensor:
+    values = torch.empty(shape, dtype=torch.float32)
+    return nn.init.trunc_normal_(values, 0.0, 1.0, -3.0, 3.0, generator=generator)

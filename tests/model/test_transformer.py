@@ -198,3 +198,19 @@ def test_a_batch_that_does_not_add_up_is_refused(targets, lengths):
             targets_N=torch.zeros(targets, dtype=torch.int64),
             lengths=lengths,
         )
+
+
+def test_initial_values_have_the_spread_of_the_config_and_no_outliers(build, config):
+    head = build(replace(config, vocab_size=5_000, init_scale=0.5)).head
+
+    sigma = 0.5 / 16**0.5
+    assert head.std().item() == pytest.approx(0.987 * sigma, rel=0.02)  # cut at 3 sigma
+    assert head.abs().max() <= 3 * sigma
+
+
+def test_without_output_init_every_block_starts_as_the_identity(build, config, batch_of):
+    model, batch = build(replace(config, output_init_scale=0.0)), batch_of(9)
+
+    x_ND = model(batch).x_ND
+
+    torch.testing.assert_close(x_ND, model.norm(model.embedding[batch.tokens_N]))
