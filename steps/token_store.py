@@ -78,11 +78,9 @@ class TokenStore:
 
     @cached_property
     def _id_words(self) -> NDArray[np.uint64]:
-        digits = "".join("".join(batch.column("doc_id").to_pylist()) for batch in self._batches)
-        if len(digits) != _ID_HEX * self.num_documents:
-            msg = f"a doc_id of the token store has not {_ID_HEX} hex digits; tokenize again"
-            raise CorruptError(msg)
-        return np.frombuffer(bytes.fromhex(digits), ">u8").reshape(-1, 2).astype(np.uint64)
+        digits = b"".join(_joined_ids(batch.column("doc_id")) for batch in self._batches)
+        words = np.frombuffer(bytes.fromhex(digits.decode()), ">u8").reshape(-1, 2)
+        return words.astype(np.uint64)
 
     @cached_property
     def _place(self) -> NDArray[np.int64] | None:
@@ -103,3 +101,13 @@ def _record_batches(artifact: Artifact, shard: dict[str, Any]) -> list[Any]:
         )
         raise CorruptError(msg)
     return batches
+
+
+def _joined_ids(doc_ids: Any) -> bytes:
+    """The hex digits of a column of doc_ids, end to end, without a Python string for each."""
+    _, offsets, data = doc_ids.buffers()
+    bounds = np.frombuffer(offsets, np.int32)[doc_ids.offset :][: len(doc_ids) + 1]
+    if (np.diff(bounds) != _ID_HEX).any():
+        msg = f"a doc_id of the token store has not {_ID_HEX} hex digits; tokenize again"
+        raise CorruptError(msg)
+    return bytes(data[int(bounds[0]) : int(bounds[-1])])

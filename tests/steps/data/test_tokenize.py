@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
-from pipeline.errors import ConfigError
-from pipeline.folder import FolderOutput, run_body
+from pipeline.errors import ConfigError, CorruptError
+from pipeline.folder import FolderArtifact, FolderOutput, run_body
 from steps.data import tokenize_engines
 from steps.data.tokenize import TokenizeConfig
 from steps.data.tokenize_body import run
@@ -14,7 +14,13 @@ from steps.data.tokenize_probes import PROBES
 from steps.data.train_tokenizer import TrainTokenizerConfig
 from steps.data.train_tokenizer_body import run as train_body
 from steps.token_store import TokenStore
-from tests.steps.token_builders import EOS, doc_id, write_byte_tokenizer, write_documents
+from tests.steps.token_builders import (
+    EOS,
+    doc_id,
+    write_byte_tokenizer,
+    write_documents,
+    write_token_store,
+)
 
 TEXTS = [text for text in PROBES if text] + [f"document {n} " * (n + 1) for n in range(40)]
 
@@ -187,6 +193,13 @@ def test_ranks_name_the_same_documents_in_any_sharding(tmp_path, trained):
     assert one.doc_ids_sha256 == other.doc_ids_sha256
     for rank in range(len(TEXTS)):
         assert one.tokens(rank).tolist() == other.tokens(rank).tolist()
+
+
+def test_a_store_with_ids_of_another_width_is_refused(tmp_path):
+    tokens = write_token_store(tmp_path / "tokens", [("abc", [5, 0])])
+
+    with pytest.raises(CorruptError, match="32 hex digits"):
+        _ = TokenStore(FolderArtifact(tokens)).doc_ids
 
 
 def test_truncation_and_padding_of_a_tokenizer_do_not_reach_documents(tmp_path):
