@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import re
-from importlib import metadata
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from pipeline.code import CodeClosure, SourceTree, closure, find_roots
+from pipeline.code import CodeReader, SourceTree, find_roots, installed_version, read_lock
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from pipeline.code import CodeClosure
     from pipeline.dag import Dag
+    from pipeline.step import Step
 
 ENGINE = "pipeline"
 OWN = ("steps", "model", "kernels")
 LOCK_FILE = "constraints.txt"
-_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;#]+)")
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
 
 class Codebase:
     """The packages that a DAG's bodies and configs live in, and the locked versions they use.
 
-    First-party are `steps`, `model`, `kernels` and the top-level packages of the recipe, of every
-    body and of every config class. The engine travels with them but has no part in a digest.
+    First-party are `steps`, `model`, `kernels`, the top-level packages of the recipe, of every body
+    and of every config class, and what these import from the folder beside the recipe. The engine travels with them but has no part in a digest.
     """
 
     def __init__(self, dag: Dag, recipe_module: str, project: Path) -> None:
@@ -34,16 +37,19 @@ class Codebase:
             names.add(node.step.body.split(".")[0].split(":")[0])
             names.add(type(node.step.config).__module__.split(".")[0])
         names.discard("__main__")
+        names |= neighbours(names, project)
         self.roots: Mapping[str, Path] = find_roots(sorted({*names, *OWN, ENGINE}))
         self.tree = SourceTree(self.roots)
         self.versions = locked_versions(project / LOCK_FILE)
-        self._closures: dict[str, CodeClosure] = {}
+        self._reader = CodeReader(self.tree, versions=self.versions)
+        self._closures: dict[tuple[str, frozenset[str]], CodeClosure] = {}
 
-    def closure(self, body: str) -> CodeClosure:
-        """Everything that a body uses."""
-        if body not in self._closures:
-            self._closures[body] = closure(self.tree, body, versions=self.versions)
-        return self._closures[body]
+    def closure(self, step: Step) -> CodeClosure:
+        """Everything that a step's body uses, the behaviour of its config classes included."""
+        key = (step.body, frozenset(config_classes(step.config)))
+        if key not in self._closures:
+            self._closures[key] = self._reader.closure(step.body, configs=sorted(key[1]))
+        return self._closures[key]
 
     def check_installed(self, closures: Iterable[CodeClosure]) -> None:
         """Refuse to run with other library versions than the digests say.
@@ -63,37 +69,50 @@ class Codebase:
                 raise UsageError(msg)
 
 
+def config_classes(config: object) -> set[str]:
+    """`module:Class` of every dataclass and enum that a config value holds, at any depth."""
+    found: set[str] = set()
+    waiting = [config]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list | tuple | set | frozenset):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += [*value.keys(), *value.values()]
+        if isinstance(value, Enum) or is_dataclass(value):
+            found.add(f"{type(value).__module__}:{type(value).__qualname__}")
+        if is_dataclass(value):
+            waiting += [getattr(value, spec.name) for spec in fields(value)]
+    return found
+
+
+def neighbours(names: set[str], project: Path) -> set[str]:
+    """The top-level packages and modules of a project that these import, at any distance.
+
+    What lies beside the recipe is the user's own code, whether or not a step is declared there:
+    its changes must count, and workers must find it.
+    """
+    found: set[str] = set()
+    waiting = {name for name in names if name not in (*OWN, ENGINE)}
+    while waiting:
+        name = waiting.pop()
+        files = _python_files(name, project)
+        if not files:
+            continue
+        found.add(name)
+        imports = {top for file in files for top in _IMPORT.findall(file.read_bytes())}
+        waiting |= {top.decode() for top in imports} - found - {*OWN, ENGINE}
+    return found
+
+
+def _python_files(name: str, project: Path) -> list[Path]:
+    module, package = project / f"{name}.py", project / name
+    return [module] if module.is_file() else sorted(package.rglob("*.py"))
+
+
 def locked_versions(lock: Path) -> dict[str, str]:
     """`name==version` lines of a lock file; an absent file locks nothing."""
     try:
-        lines = lock.read_text(encoding="utf-8").splitlines()
+        return read_lock(lock.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    found = (_PIN.match(line.strip()) for line in lines)
-    return {normal_name(m[1]): public_version(m[2]) for m in found if m}
-
-
-def installed_version(name: str) -> str | None:
-    """The public version of an installed distribution."""
-    try:
-        return public_version(metadata.version(name))
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def normal_name(name: str) -> str:
-    """A distribution's name in its normal form (PEP 503).
-
-    >>> normal_name("Foo_Bar.baz")
-    'foo-bar-baz'
-    """
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def public_version(version: str) -> str:
-    """A version without its local part: a laptop's build and a cluster's agree.
-
-    >>> public_version("2.13.0+cpu")
-    '2.13.0'
-    """
-    return version.split("+", 1)[0]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.dag import Dag, Node
     from pipeline.sources import Source, SourceManifest
+    from pipeline.step import Step
 
 RECIPE_FORMAT = "seaglass-recipe/1"
 ACTION_FORMAT = "seaglass-action/1"
@@ -32,14 +33,14 @@ def source_digest(manifest: SourceManifest) -> str:
 class Identity:
     """Digests of the steps of one DAG.
 
-    `code_digest(body)` and `manifest_digest(source)` give the digests of what a step names.
+    `code_digest(step)` and `manifest_digest(source)` give the digests of what a step names.
     """
 
     def __init__(
         self,
         dag: Dag,
         *,
-        code_digest: Callable[[str], str],
+        code_digest: Callable[[Step], str],
         manifest_digest: Callable[[Source], str],
     ) -> None:
         self._dag = dag
@@ -64,7 +65,7 @@ class Identity:
     def _definition(self, node: Node) -> tuple[object, ...]:
         """What the user wrote of one step, without its inputs."""
         step = node.step
-        return (step.name, step.body, self._code_digest(step.body), step.config)
+        return (step.name, step.body, self._code_digest(step), step.config)
 
     def _inputs(self, node: Node, digests: Mapping[str, str]) -> dict[str, object]:
         """Digests of the inputs by role: one, a list for an ordered role, or a source's."""

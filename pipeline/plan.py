@@ -51,7 +51,7 @@ class Plan:
 
     def closure(self, title: str) -> CodeClosure:
         """The code of a step."""
-        return self.codebase.closure(self.dag.nodes[title].step.body)
+        return self.codebase.closure(self.dag.nodes[title].step)
 
     def sources(self, title: str) -> dict[str, SourceManifest]:
         """The resolved sources of a step by role."""
@@ -146,7 +146,7 @@ def make_plan(
     manifests = resolve_sources(dag, digests)
     identity = Identity(
         dag,
-        code_digest=lambda body: codebase.closure(body).digest,
+        code_digest=lambda step: codebase.closure(step).digest,
         manifest_digest=lambda source: source_digest(manifests[id(source)]),
     )
     chosen = [title for selector in selectors for title in dag.select(selector)]
