@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from pipeline.errors import ConfigError
 from steps.data.ledger import Ledger, merged
-from steps.data.summary import megabytes
+from steps.data.summary import readable_size
 from steps.data.tokenize_engines import FAST, ORACLE, bulk_form, first_difference, open_engine
 from steps.data.tokenize_probes import PROBES
 from steps.formats import (
@@ -121,10 +121,10 @@ def encode_shard(
     with output.open(path) as sink, pa.ipc.new_stream(sink, schema) as writer:
         for documents in _batches(file):
             encoded = engine.encode(documents.column("text").to_pylist())
-            batch = _record_batch(documents, encoded, shard.eos_id, schema)
+            batch = _record_batch(documents, encoded, eos_id=shard.eos_id, schema=schema)
             writer.write_batch(batch)
             order.follow(batch.column("doc_id").to_pylist())
-            _account(ledger, documents, encoded, batch)
+            _account(ledger, documents=documents, encoded=encoded, batch=batch)
     return {
         "path": path,
         "documents": ledger.left.get("documents", 0),
@@ -163,7 +163,7 @@ def _batches(file: pq.ParquetFile) -> Iterator[pa.Table]:
 
 
 def _record_batch(
-    documents: pa.Table, encoded: Encoded, eos_id: int, schema: pa.Schema
+    documents: pa.Table, encoded: Encoded, *, eos_id: int, schema: pa.Schema
 ) -> pa.RecordBatch:
     """The documents' tokens, each with its end-of-text token."""
     ends = encoded.ends + np.arange(1, encoded.ends.size + 1)
@@ -181,7 +181,9 @@ def _record_batch(
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _account(ledger: Ledger, documents: pa.Table, encoded: Encoded, batch: pa.RecordBatch) -> None:
+def _account(
+    ledger: Ledger, *, documents: pa.Table, encoded: Encoded, batch: pa.RecordBatch
+) -> None:
     """Counted on both sides of the encoding: what was read, and what is written."""
     read_bytes = sum(len(text.as_buffer() or b"") for text in documents.column("text"))
     ledger.enter(documents=documents.num_rows, bytes=read_bytes)
@@ -222,7 +224,7 @@ def _summary(facts: TokenStoreFacts) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "documents": f"{facts['documents']:,}",
         "tokens": f"{tokens:,}",
-        "text": megabytes(facts["text_bytes"]),
+        "text": readable_size(facts["text_bytes"]),
         "bytes per token": f"{facts['text_bytes'] / tokens if tokens else 0:.2f}",
         "ids": "16 bit" if facts["vocab_size"] <= 2**16 else "32 bit",
         "engine": f"{engine['name']}, checked on {engine['checked_texts']:,} texts",
