@@ -13,9 +13,11 @@ _MAX_ROWS = 8
 def megabytes(size_bytes: int) -> str:
     """A size as people read it.
 
-    >>> megabytes(20_123_456)
-    '20.1 MB'
+    >>> megabytes(20_123_456), megabytes(152)
+    ('20.1 MB', '< 0.1 MB')
     """
+    if 0 < size_bytes < 100_000:  # noqa: PLR2004 - what would round to nothing
+        return "< 0.1 MB"
     return f"{size_bytes / 1e6:,.1f} MB"
 
 
