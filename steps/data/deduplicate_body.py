@@ -21,7 +21,7 @@ from steps.data.document_files import (
 from steps.data.keep_order import source_rank
 from steps.data.ledger import PATH, Ledger, merged
 from steps.data.match_duplicates_body import CLUSTERS_PATH, MATCHES_PATH
-from steps.data.summary import percent, megabytes, removal_rows
+from steps.data.summary import megabytes, percent, removal_rows
 from steps.formats import DOCUMENTS, KEPT_DOCUMENTS, REMOVALS
 
 if TYPE_CHECKING:

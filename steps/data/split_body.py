@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from steps.data.document_files import ids_as_words, text_bytes, write_table
 from steps.data.ledger import Ledger, merged
 from steps.data.split import Part
-from steps.data.summary import percent, megabytes
+from steps.data.summary import megabytes, percent
 from steps.formats import DOCUMENT_FILES
 
 if TYPE_CHECKING:
