@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from pipeline.errors import ConfigError
 from steps.data.ledger import Ledger, merged
-from steps.data.summary import readable_size
+from steps.data.summary import megabytes
 from steps.data.tokenize_engines import FAST, ORACLE, bulk_form, first_difference, open_engine
 from steps.data.tokenize_probes import PROBES
 from steps.formats import (
@@ -224,7 +224,7 @@ def _summary(facts: TokenStoreFacts) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "documents": f"{facts['documents']:,}",
         "tokens": f"{tokens:,}",
-        "text": readable_size(facts["text_bytes"]),
+        "text": megabytes(facts["text_bytes"]),
         "bytes per token": f"{facts['text_bytes'] / tokens if tokens else 0:.2f}",
         "ids": "16 bit" if facts["vocab_size"] <= 2**16 else "32 bit",
         "engine": f"{engine['name']}, checked on {engine['checked_texts']:,} texts",
