@@ -124,7 +124,7 @@ class Attempt:
 
 
 def shard_key(namespace: str, function: Callable[..., Any], shard: Any) -> str:
-    """The key of a shard's part. The function counts: a body may fan out twice over equal shards."""
+    """The key of a shard's part. The function counts: equal shards may be mapped twice."""
     name = f"{function.__module__}:{function.__qualname__}"
     return part_key(namespace, "shard", (name, shard))
 
@@ -190,7 +190,8 @@ class _Worker:
             self._close(End(state="cancelled", attempt=self._attempt, log=tuple(log.tail)))
             raise
         except Exception as error:  # noqa: BLE001 - a body may raise anything; it ends this attempt only
-            failure, message, lines = classify(error), describe(error), tuple(log.tail)
+            failure, message = classify(error), describe(error)
+            lines = (*log.tail, *(error.log if isinstance(error, StepError) else ()))
         end = End(
             state="failed", attempt=self._attempt, failure=failure, message=message, log=lines
         )
@@ -278,7 +279,7 @@ def make_record(task: StepTask, output: StoredOutput, watch: Stopwatch) -> Recor
     manifest = output.files.manifest()
     if not manifest.files:
         msg = f"step {task.title} wrote no file; a step's output is what it writes to `output`"
-        raise StoreError(msg)
+        raise StepError(msg)
     return Record(
         action_key=task.action_key,
         recipe_digest=task.recipe_digest,
@@ -327,8 +328,13 @@ def check_modules(modules: dict[str, str]) -> None:
             raise CodeError(msg)
 
 
+RETRIED = frozenset({"memory", "node", "storage"})
+
+
 def classify(error: BaseException) -> str:
     """The class of failure that decides whether a retry makes sense."""
+    if isinstance(error, StepError):
+        return error.failure
     if isinstance(error, MemoryError):
         return "memory"
     if isinstance(error, CancelledError):

@@ -67,7 +67,12 @@ class LedgerError(SeaglassError):
 
 
 class StepError(SeaglassError):
-    """The body of a step failed; the message ends with where its log lies."""
+    """The body of a step, or one shard of it, failed: in which class, with which last log lines."""
+
+    def __init__(self, message: str, *, failure: str = "user", log: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.failure = failure
+        self.log = log
 
 
 class CancelledError(SeaglassError):

@@ -7,12 +7,13 @@ and claims and goes on. The loop here is the only place that decides order; exec
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from pipeline import board as states
-from pipeline.attempt import Outcome, StepTask
+from pipeline.attempt import RETRIED, Outcome, StepTask
 from pipeline.diary import DiaryWriter
 from pipeline.plan import source_manifest_document
 from pipeline.provenance import submission
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pipeline.store.objects import Record
     from pipeline.store.store import Store
 
-_RETRIED = frozenset({"memory", "node", "storage"})
 _WAIT_S = 0.25
 
 
@@ -90,14 +90,12 @@ class Run:
         self._prepare()
         with DiaryWriter(self._store, self.run_id, "driver") as diary, _Watcher(self):
             diary.event("run_started", recipe=self._plan.recipe.name, **self._provenance)
-            executor = make_executor()
             try:
-                self._loop(executor, diary)
-            except KeyboardInterrupt:
-                self._stop(executor, diary)
+                with closing(make_executor()) as executor:
+                    self._work(executor, diary)
+            except KeyboardInterrupt:  # also while the executor is still starting
+                self._finish("cancelled")
                 raise
-            finally:
-                executor.close()
             self._result.seconds = time.monotonic() - started
             state = "succeeded" if self._result.is_good else "failed"
             diary.event("run_ended", state=state)
@@ -138,6 +136,13 @@ class Run:
         store.add_ref(last_run_name(plan.recipe.name), {"run": self.run_id})
         for title in plan.resolution.cut_off:
             store.write_marker(self._records[title], plan.identity.recipe_digests[title])
+
+    def _work(self, executor: Executor, diary: DiaryWriter) -> None:
+        try:
+            self._loop(executor, diary)
+        except KeyboardInterrupt:
+            self._stop(executor, diary)
+            raise
 
     def _loop(self, executor: Executor, diary: DiaryWriter) -> None:
         while self._ready or self._handles or self._held:
@@ -186,7 +191,7 @@ class Run:
     def _may_retry(self, title: str, outcome: Outcome) -> bool:
         self._tries[title] = self._tries.get(title, 0) + 1
         retries = self._plan.dag.nodes[title].step.resources.retries
-        return outcome.failure in _RETRIED and self._tries[title] <= retries
+        return outcome.failure in RETRIED and self._tries[title] <= retries
 
     def _hold(self, title: str, held: Held) -> None:
         self._held[title] = time.monotonic() + _WAIT_S
@@ -237,7 +242,6 @@ class Run:
         executor.cancel()
         for title in self._board.titles_in(states.RUNNING, states.BUSY):
             self._board.set(title, states.CANCELLED)
-        self._finish("cancelled")
 
     def _finish(self, state: str) -> None:
         rows = {
