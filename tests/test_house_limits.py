@@ -24,7 +24,7 @@ VAGUE_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "manage
 VAGUE_PREFIXES = ("process_", "handle_", "do_")
 
 # Someone else's calling convention decides the parameters: click's options, numba's and Triton's
-# compilers, autograd's `ctx`, and the engine's own call of a shard function.
+# compilers, autograd's `ctx`, `--set` for a recipe, and the engine for a shard function.
 FOREIGN_DECORATORS = re.compile(r"\.command\b|jit\b|triton")
 SHARD_PARAMETERS = ["config", "shard", "inputs", "output"]
 # Four positions that everyone knows by heart; each with its reason.
@@ -66,6 +66,7 @@ class Definition:
             bool(FOREIGN_DECORATORS.search(self.decorators))
             or self.positional[:1] == ["ctx"]
             or self.positional == SHARD_PARAMETERS
+            or (self.path.parts[0] == "recipes" and not self.node.name.startswith("_"))
         )
 
 
