@@ -35,7 +35,7 @@ class Row:
         if self.first is None or done <= self.first[0] or not total:
             return None
         pace = (time.monotonic() - self.first[1]) / (done - self.first[0])
-        return max(0.0, total - done) * pace
+        return float(max(0.0, total - done) * pace)
 
     def elapsed_s(self) -> float | None:
         """Seconds so far, or in all."""

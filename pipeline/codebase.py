@@ -27,8 +27,9 @@ _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)", re.MULTILIN
 class Codebase:
     """The packages that a DAG's bodies and configs live in, and the locked versions they use.
 
-    First-party are `steps`, `model`, `kernels`, the top-level packages of the recipe, of every body
-    and of every config class, and what these import from the folder beside the recipe. The engine travels with them but has no part in a digest.
+    First-party are `steps`, `model`, `kernels`, the top-level packages of the recipe, of every
+    body and of every config class, and what these import from the folder beside the recipe. The
+    engine travels with them but has no part in a digest.
     """
 
     def __init__(self, dag: Dag, recipe_module: str, project: Path) -> None:

@@ -1,9 +1,9 @@
 """The code digest: which first-party code a step's body uses, found without importing any of it.
 
-Importable with the standard library alone. See `docs/decisions/0002-code-digest-by-ast.md`.
+Importable with the standard library alone. See `docs/decisions/0008-code-digest-by-ast.md`.
 """
 
-from pipeline.code.distributions import read_lock
+from pipeline.code.distributions import installed_version, read_lock
 from pipeline.code.normal_form import VERSION, normal_form
 from pipeline.code.reader import CodeReader, closure
 from pipeline.code.record import CodeClosure, explain_change
@@ -18,6 +18,7 @@ __all__ = [
     "closure",
     "explain_change",
     "find_roots",
+    "installed_version",
     "normal_form",
     "read_lock",
 ]

@@ -85,7 +85,7 @@ class Distributions:
         return candidates
 
     def _version(self, name: str) -> str | None:
-        return self._locked.get(name) or _installed_version(name)
+        return self._locked.get(name) or installed_version(name)
 
 
 @cache
@@ -121,9 +121,10 @@ def _distribution(name: str) -> metadata.Distribution | None:
         return None
 
 
-def _installed_version(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """The public version of an installed distribution, or None."""
     distribution = _distribution(name)
-    return distribution.version if distribution else None
+    return public(distribution.version) if distribution else None
 
 
 def _has_module(name: str, path: str) -> bool:
