@@ -6,6 +6,8 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from model.config_json import config_to_json
 from model.reproducible import reproducible
 from model.weights import weights_to_bytes
@@ -34,6 +36,8 @@ def pretrain(config: PretrainConfig, inputs: Inputs, output: Output) -> None:
         seed=config.train.seed,
     )
     _check_vocabulary(config, loader)
+    # Bits depend on these two, so that a difference between two runs can be told from the diary.
+    output.event("arithmetic", threads=output.cpus, cpu=torch.backends.cpu.get_cpu_capability())
     with reproducible(threads=output.cpus):
         trainer = Trainer(config)
         curve = _resume(trainer, output)
