@@ -58,4 +58,10 @@ def _hub(text: str, text_field: str) -> HubDataset:
         what = f"has no option {wrong[0]!r}" if wrong else "needs a commit: ...@40-hex-digits"
         msg = f"source {text!r} {what}; the form is {_HUB}ORG/NAME@COMMIT?split=train&config=en"
         raise ConfigError(msg)
-    return HubDataset(dataset=dataset, revision=revision, text_field=text_field, **options)
+    return HubDataset(
+        dataset=dataset,
+        revision=revision,
+        split=options.get("split", "train"),
+        config=options.get("config"),
+        text_field=text_field,
+    )
