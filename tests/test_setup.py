@@ -1,0 +1,76 @@
+"""What `make` does before anything is installed: find a Python, or say what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def make_venv(tmp_path: Path):
+    """Runs `.ci/venv`; `python` is a script that stands for the only Python there is."""
+
+    def run(python: str) -> subprocess.CompletedProcess[str]:
+        fake = tmp_path / "fake-python"
+        fake.write_text(f"#!/bin/sh\n{python}\n", encoding="utf-8")
+        fake.chmod(0o755)
+        return subprocess.run(
+            [ROOT / ".ci" / "venv", tmp_path / "venv"],
+            env={**os.environ, "PYTHON": str(fake)},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_an_old_python_is_named_with_its_version(make_venv):
+    done = make_venv('[ "$1" = -V ] && echo "Python 3.8.20" || exit 1')
+
+    assert done.returncode == 1
+    assert "Python 3.11 or newer" in done.stderr
+    assert "Python 3.8.20" in done.stderr
+    assert "make PYTHON=" in done.stderr
+
+
+def test_a_python_without_venv_gets_the_package_to_install(make_venv):
+    done = make_venv('case "$2" in *ensurepip*) exit 1;; esac; echo "Python 3.11.2"')
+
+    assert done.returncode == 1
+    assert "apt-get install python3-venv" in done.stderr
+
+
+def test_a_working_environment_is_reused(tmp_path):
+    commands = tmp_path / "venv" / "bin"
+    commands.mkdir(parents=True)
+    (commands / "python").symlink_to(sys.executable)
+    (tmp_path / "venv" / "pyvenv.cfg").write_text(
+        f"home = {Path(sys.executable).resolve().parent}\ninclude-system-site-packages = true\n",
+        encoding="utf-8",
+    )
+
+    done = subprocess.run(
+        [ROOT / ".ci" / "venv", tmp_path / "venv"], check=False, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_nothing_is_installed_twice():
+    """The stamps are newer than what they depend on, so make has nothing to do but run."""
+    planned = subprocess.run(
+        ["make", "--dry-run", "-o", ".venv/.installed-core", "quickstart"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+    assert planned.split() == [".venv/bin/seaglass", "run", "recipes/quickstart.py"]
