@@ -1,6 +1,7 @@
 """A tiny corpus with tokenizer, token store and pack plan, for steps that follow packing."""
 
 import hashlib
+from typing import Any
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def _train_tokenizer(texts: list[str], folder: Path) -> Tokenizer:
 def _write_tokens(texts: list[str], tokenizer: Tokenizer, folder: Path) -> list[int]:
     folder.mkdir()
     eos_id, vocab_size = tokenizer.token_to_id(EOS), tokenizer.get_vocab_size()
-    rows = sorted(
+    rows: list[dict[str, Any]] = sorted(
         (
             {
                 "doc_id": hashlib.sha256(text.encode()).hexdigest()[:32],

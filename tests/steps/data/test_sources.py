@@ -150,7 +150,7 @@ def test_a_stated_format_takes_any_suffix(tmp_path):
     ("build", "message"),
     [
         (lambda: InstalledText(max_bytes=0), "max_bytes=0"),
-        (lambda: InstalledText(distributions="numpy"), "tuple of names"),
+        (lambda: InstalledText(distributions="numpy"), "tuple of names"),  # type: ignore[arg-type]  # the fault under test
         (lambda: LocalFiles(patterns=()), "patterns="),
         (lambda: LocalFiles(patterns="x", format="csv"), "format='csv'"),
         (lambda: RemoteFiles(urls=("gs://a", "")), "urls="),
