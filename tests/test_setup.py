@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -48,13 +49,9 @@ def test_a_python_without_venv_gets_the_package_to_install(make_venv):
 
 
 def test_a_working_environment_is_reused(tmp_path):
-    commands = tmp_path / "venv" / "bin"
-    commands.mkdir(parents=True)
-    (commands / "python").symlink_to(sys.executable)
-    (tmp_path / "venv" / "pyvenv.cfg").write_text(
-        f"home = {Path(sys.executable).resolve().parent}\ninclude-system-site-packages = true\n",
-        encoding="utf-8",
-    )
+    venv.create(tmp_path / "venv", with_pip=False)
+    packages = next((tmp_path / "venv").glob("lib/python*/site-packages"))
+    (packages / "lent_pip.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
 
     done = subprocess.run(
         [ROOT / ".ci" / "venv", tmp_path / "venv"], check=False, capture_output=True, text=True
