@@ -104,8 +104,9 @@ FILES = {
 
         def count(config, inputs, output):
             text = inputs["text"]
-            found = {path: len(words(text.read_bytes(path).decode())) for path in text.paths()}
-            output.write_json("counts.json", {k: v for k, v in found.items() if v >= config.smallest})
+            counts = {path: len(words(text.read_bytes(path).decode())) for path in text.paths()}
+            kept = {path: n for path, n in counts.items() if n >= config.smallest}
+            output.write_json("counts.json", kept)
 
 
         def total(config, inputs, output):
@@ -156,9 +157,7 @@ class Project:
             del sys.modules[module]
         importlib.invalidate_caches()
 
-    def plan(
-        self, *settings: str, selectors: Sequence[str] = (), everything: bool = False
-    ) -> Plan:
+    def plan(self, *settings: str, selectors: Sequence[str] = (), everything: bool = False) -> Plan:
         """Plan the recipe."""
         self.forget()
         given = [*settings, f"path={self.text}"]

@@ -1,0 +1,359 @@
+"""What every adapter to object storage must do. An emulator joins as one more parameter."""
+
+import itertools
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier, Event
+
+import fsspec
+import pytest
+
+from pipeline.errors import FormatError, StoreError, UsageError
+from pipeline.store import layout
+from pipeline.store.adapter import in_parallel
+from pipeline.store.local import LocalAdapter
+from pipeline.store.remote import RemoteAdapter
+from pipeline.store.store import Store, open_store
+
+_NUMBERS = itertools.count(1)
+THREADS = 16
+
+
+@pytest.fixture(params=["local", "memory"])
+def adapter(request, tmp_path):
+    """An adapter to an empty root."""
+    if request.param == "local":
+        return LocalAdapter(tmp_path / "store")
+    url = f"memory://contract-{next(_NUMBERS)}"
+    filesystem, root = fsspec.core.url_to_fs(url)
+    return RemoteAdapter(url, filesystem, root)
+
+
+def again(adapter):
+    """Another adapter to the same root, as another process would have it."""
+    return open_store(adapter.url).adapter
+
+
+def race(function):
+    """What `function(number)` returned to 16 threads that began together."""
+    barrier = Barrier(THREADS)
+
+    def begin(number):
+        barrier.wait()
+        return function(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(begin, range(THREADS)))
+
+
+def test_of_sixteen_threads_that_create_one_object_exactly_one_wins(adapter):
+    for trial in range(20):
+        key = f"v1/race/{trial}"
+
+        wins = race(lambda number, key=key: adapter.create(key, b"%d" % number))
+
+        assert wins.count(True) == 1
+        assert adapter.read(key) == b"%d" % wins.index(True)
+
+
+def test_sixteen_threads_can_create_sixteen_objects_in_one_new_folder(adapter):
+    wins = race(lambda number: adapter.create(f"v1/fresh/{number}", b"x"))
+
+    assert wins == [True] * THREADS
+    assert len(adapter.list("v1/fresh")) == THREADS
+
+
+def test_a_create_that_is_said_again_recognises_itself(adapter):
+    assert adapter.create("v1/a", b"nonce 1")
+    assert adapter.create("v1/a", b"nonce 1")
+    assert again(adapter).create("v1/a", b"nonce 1")
+
+
+def test_a_create_never_overwrites(adapter):
+    adapter.create("v1/a", b"first")
+
+    assert not adapter.create("v1/a", b"second")
+    assert adapter.read("v1/a") == b"first"
+
+
+def test_a_reader_sees_the_whole_object_or_none(adapter):
+    whole, done = bytes(range(256)) * 4_096, Event()
+
+    def read_until_done(number):
+        seen = set()
+        while not done.is_set():
+            seen |= {adapter.read(f"v1/whole/{trial}") for trial in range(8)}
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read_until_done, number) for number in range(3)]
+        for trial in range(8):
+            adapter.create(f"v1/whole/{trial}", whole)
+        done.set()
+        seen = set().union(*(reader.result() for reader in readers))
+
+    assert seen <= {None, whole}
+
+
+def test_a_listing_is_fresh_and_sorted(adapter):
+    other = again(adapter)
+    adapter.create("v1/list/b", b"")
+
+    before = other.list("v1/list")
+    adapter.create("v1/list/a/c", b"")
+
+    assert before == ["v1/list/b"]
+    assert other.list("v1/list") == ["v1/list/a/c", "v1/list/b"]
+
+
+def test_a_listing_holds_what_lies_below_a_prefix_and_not_beside_it(adapter):
+    for key in ("v1/list/a", "v1/listed/b", "v1/list.json"):
+        adapter.create(key, b"")
+
+    assert adapter.list("v1/list") == ["v1/list/a"]
+
+
+def test_what_is_not_there_reads_as_none(adapter):
+    assert adapter.read("v1/none") is None
+    assert adapter.size_bytes("v1/none") is None
+    assert adapter.list("v1/none") == []
+    with pytest.raises(FileNotFoundError):
+        adapter.open_read("v1/none")
+
+
+def test_the_size_of_an_object_is_known_as_soon_as_it_is_there(adapter):
+    adapter.size_bytes("v1/a")
+    adapter.create("v1/a", b"12345")
+
+    assert adapter.size_bytes("v1/a") == 5
+
+
+def test_an_empty_object_is_there(adapter):
+    assert adapter.create("v1/empty", b"")
+    assert adapter.read("v1/empty") == b""
+    assert not adapter.create("v1/empty", b"x")
+
+
+def test_a_data_object_reads_back_as_it_was_written(adapter):
+    with adapter.open_write("v1/data/a") as sink:
+        sink.write(b"one ")
+        sink.write(b"two")
+
+    with adapter.open_read("v1/data/a") as source:
+        assert source.read(3) == b"one"
+        assert source.read() == b" two"
+    assert adapter.size_bytes("v1/data/a") == 7
+
+
+def test_two_readers_of_one_object_do_not_disturb_each_other(adapter):
+    adapter.create("v1/a", b"0123456789" * 1_000)
+
+    def read(number):
+        with adapter.open_read("v1/a") as source:
+            return source.read()
+
+    found = race(read)
+
+    assert set(found) == {b"0123456789" * 1_000}
+
+
+def test_replace_shows_readers_the_old_or_the_new_bytes(adapter):
+    for counter in (b"1", b"2"):
+        adapter.replace("v1/beat", counter)
+
+    assert adapter.read("v1/beat") == b"2"
+
+
+BAD_KEYS = ["", "/a", "a//b", "../a", "a/../../b", "v1/.tmp-x", "a b", "caf\u00e9", "a\n"]
+
+
+@pytest.mark.parametrize("key", BAD_KEYS)
+@pytest.mark.parametrize("verb", ["read", "list", "size_bytes", "open_read", "open_write"])
+def test_a_key_that_is_not_of_our_own_making_is_refused(adapter, verb, key):
+    with pytest.raises(StoreError, match="must match"):
+        getattr(adapter, verb)(key)
+    with pytest.raises(StoreError, match="must match"):
+        adapter.create(key, b"")
+
+
+def test_many_objects_are_read_side_by_side(adapter):
+    keys = [f"v1/many/{number:03}" for number in range(100)]
+    for key in keys:
+        adapter.replace(key, key.encode())
+
+    assert in_parallel(adapter.read, keys) == {key: key.encode() for key in keys}
+
+
+def test_a_store_of_a_newer_format_is_refused(adapter):
+    adapter.create(layout.FORMAT_KEY, b'{"format": 99}')
+
+    with pytest.raises(FormatError, match="format 99; this version reads 1: upgrade seaglass"):
+        Store(adapter)
+
+
+def test_a_prepared_store_opens_again(adapter):
+    Store(adapter).prepare()
+    Store(adapter).prepare()
+
+    assert open_store(adapter.url).url == adapter.url
+
+
+def test_the_log_of_a_name_takes_entries_from_sixteen_threads(adapter):
+    store = Store(adapter)
+
+    race(lambda number: store.add_ref("name", {"number": number}))
+
+    rows = [store.read(key) for key in adapter.list(layout.refs("name"))]
+    assert sorted(row["number"] for row in rows if row) == list(range(THREADS))
+
+
+RACER = """
+import sys
+from pathlib import Path
+
+from pipeline.store.local import LocalAdapter
+
+adapter = LocalAdapter(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+print(*(int(adapter.create(f"v1/race/{trial}", sys.argv[2].encode())) for trial in range(250)))
+"""
+
+
+def test_of_four_processes_that_create_one_object_exactly_one_wins(tmp_path, repository):
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path), str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=repository,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdout is not None
+        racer.stdout.readline()
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+
+    wins = [[int(word) for word in racer.communicate()[0].split()] for racer in racers]
+
+    assert [sum(trial) for trial in zip(*wins, strict=True)] == [1] * 250
+    assert sum(sum(own) > 0 for own in wins) > 1, "the processes did not meet"
+
+
+def test_no_temporary_file_is_left_or_listed(tmp_path):
+    adapter = LocalAdapter(tmp_path)
+    adapter.create("v1/a", b"x")
+    adapter.create("v1/a", b"y")
+    adapter.replace("v1/b", b"x")
+
+    (tmp_path / "v1" / ".tmp-left-by-a-killed-writer").write_bytes(b"")
+
+    assert adapter.list("v1") == ["v1/a", "v1/b"]
+    assert sorted(path.name for path in (tmp_path / "v1").iterdir())[1:] == ["a", "b"]
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A store on a filesystem whose exclusive create nobody has proven."""
+    Store(LocalAdapter(tmp_path)).prepare()
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "a").write_bytes(b"x")
+    return open_store(f"local://{tmp_path}").adapter
+
+
+@pytest.mark.parametrize("verb", ["create", "replace", "open_write"])
+def test_another_filesystem_is_refused_for_writing(elsewhere, verb):
+    more = [] if verb == "open_write" else [b"y"]
+
+    with pytest.raises(StoreError, match=r"'local' has no proven exclusive create, so it is read"):
+        getattr(elsewhere, verb)("v1/b", *more)
+
+
+def test_another_filesystem_can_be_read(elsewhere):
+    assert elsewhere.read("v1/a") == b"x"
+    assert elsewhere.list("v1") == ["v1/a"]
+    assert elsewhere.size_bytes("v1/a") == 1
+    assert elsewhere.open_read("v1/a").read() == b"x"
+
+
+def test_a_chained_filesystem_is_refused_for_writing():
+    with pytest.raises(StoreError, match="'simplecache::memory' has no proven exclusive create"):
+        open_store("simplecache::memory://x").adapter.create("v1/a", b"")
+
+
+def test_a_store_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(UsageError, match="is a file; --store takes a folder or a URL"):
+        open_store(str(tmp_path / "file"))
+
+
+def test_a_store_of_an_unknown_protocol_is_refused():
+    with pytest.raises(StoreError, match="store nowhere://x: Protocol not known"):
+        open_store("nowhere://x")
+
+
+def test_a_file_url_is_a_folder(tmp_path):
+    assert open_store(f"file://{tmp_path}").url == str(tmp_path)
+
+
+class Busy:
+    """A filesystem that answers a conflict in flight a few times, as s3fs does."""
+
+    def __init__(self, times, error):
+        self.times, self.error, self.calls = times, error, 0
+
+    def pipe_file(self, path, data, mode):
+        self.calls += 1
+        if self.calls <= self.times:
+            raise self.error
+
+
+@pytest.fixture
+def no_wait(monkeypatch):
+    monkeypatch.setattr("pipeline.store.remote.time.sleep", lambda seconds: None)
+
+
+def test_a_conflict_in_flight_is_tried_again(no_wait):
+    busy = Busy(3, OSError(16, "conflict"))
+
+    assert RemoteAdapter("s3://b", busy, "b").create("v1/a", b"x")
+    assert busy.calls == 4
+
+
+def test_a_conflict_that_does_not_end_is_a_fault_of_the_store(no_wait):
+    busy = Busy(99, OSError(16, "conflict"))
+
+    with pytest.raises(StoreError, match="s3://b/v1/a: conflict"):
+        RemoteAdapter("s3://b", busy, "b").create("v1/a", b"x")
+
+
+@pytest.mark.parametrize("error", [OSError(5, "broken"), RuntimeError("broken"), TimeoutError()])
+def test_whatever_a_backend_raises_is_a_fault_of_the_store(error):
+    with pytest.raises(StoreError, match=r"s3://b/v1/a: (broken|TimeoutError)"):
+        RemoteAdapter("s3://b", Busy(1, error), "b").create("v1/a", b"x")
+
+
+def test_a_disk_that_cannot_be_written_is_a_fault_of_the_store(tmp_path):
+    (tmp_path / "v1").write_bytes(b"a file where a folder must be")
+
+    with pytest.raises(StoreError, match=f"cannot write to the store {tmp_path}"):
+        LocalAdapter(tmp_path).create("v1/a/b", b"x")
+
+
+def test_a_filesystem_without_hard_links_is_refused(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr("pipeline.store.local.os.link", refuse)
+
+    with pytest.raises(StoreError, match="no hard link, which is the exclusive create here"):
+        LocalAdapter(tmp_path).create("v1/a", b"x")
+    assert list(Path(tmp_path / "v1").iterdir()) == []

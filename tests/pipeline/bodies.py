@@ -1,0 +1,124 @@
+"""Step bodies for the engine's own tests; they stand here so that a worker can import them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CALLS: list[Any] = []
+
+
+def write(config, inputs, output):
+    """Two files, two shards and a state: every way of writing that an output offers."""
+    output.write_bytes("a.txt", b"alpha")
+    state = output.scratch / "state.bin"
+    state.write_bytes(b"state")
+    output.save_state("update-1", {"state.bin": state}, {"update": 1})
+    counts = output.map_shards(write_shard, ["one", "two"])
+    output.write_json("sub/b.json", {"counts": counts})
+
+
+def write_shard(config, shard, inputs, output):
+    """One file of its own."""
+    CALLS.append(shard)
+    output.write_bytes(f"shards/{shard}.txt", shard.encode())
+    return len(shard)
+
+
+def write_nothing(config, inputs, output):
+    """What a body that returns too early does."""
+
+
+def write_twice(config, inputs, output):
+    """One path, two files."""
+    output.write_bytes("a.txt", b"1")
+    output.write_bytes("a.txt", b"2")
+
+
+def write_file_and_folder(config, inputs, output):
+    """One path, as a file and as a folder: some stores could hold both, a disk cannot."""
+    output.write_bytes("a", b"1")
+    output.write_bytes("a/b", b"2")
+
+
+def shards_collide(config, inputs, output):
+    """Two shards that write one path."""
+    output.map_shards(write_same, ["one", "two"])
+
+
+def write_same(config, shard, inputs, output):
+    """The same path whatever the shard."""
+    output.write_bytes("same.txt", shard.encode())
+
+
+def equal_shards(config, inputs, output):
+    """Two shards that could not be told apart."""
+    output.map_shards(write_shard, ["one", "two", "one"])
+
+
+def nested_function(config, inputs, output):
+    """A shard function that no worker could import."""
+    output.map_shards(lambda config, shard, inputs, output: None, ["one"])
+
+
+def shards_in_shards(config, inputs, output):
+    """Shards do not nest."""
+    output.map_shards(fan_out, ["one"])
+
+
+def fan_out(config, shard, inputs, output):
+    """A shard that fans out again."""
+    output.map_shards(write_shard, [shard])
+
+
+def many_shards(config, inputs, output):
+    """Five shards, one of which may be told to fail."""
+    output.write_json("sizes.json", output.map_shards(write_or_fail, [1, 2, 3, 4, 5]))
+
+
+FAILING: set[Any] = set()
+
+
+def write_or_fail(config, shard, inputs, output):
+    """Fails while its shard stands in `FAILING`."""
+    CALLS.append(shard)
+    if shard in FAILING:
+        msg = f"shard {shard} is told to fail"
+        raise RuntimeError(msg)
+    output.write_bytes(f"shards/{shard}.txt", b"x" * shard)
+    return shard
+
+
+def resume(config, inputs, output):
+    """Notes the states it finds, saves one more, and fails until there are two."""
+    found = output.states()
+    CALLS.append([(state.key, state.info, state.paths()) for state in found])
+    state = output.scratch / "state.bin"
+    state.write_bytes(b"%d" % len(found))
+    output.save_state(f"update-{len(found)}", {"state.bin": state}, {"update": len(found)})
+    if len(found) < 2:
+        msg = "not yet"
+        raise RuntimeError(msg)
+    output.write_bytes("last.bin", found[-1].local("state.bin").read_bytes())
+
+
+def speak(config, inputs, output):
+    """Prints and fails in the middle of a line."""
+    print("first line")
+    print("last line without an end", end="")
+    msg = "broken"
+    raise ValueError(msg)
+
+
+def diverge(config, inputs, output):
+    """Reports progress that JSON cannot hold, as a training that diverges does."""
+    output.progress(done=1, total=2, unit="updates", loss=float("nan"), rate=float("inf"))
+    CALLS.append(output.pulse.row())
+    output.write_bytes("a.txt", b"alpha")
+
+
+def interrupt(config, inputs, output):
+    """What Ctrl-C does inside a body."""
+    CALLS.append("interrupt")
+    output.write_bytes("a.txt", b"alpha")
+    if len(CALLS) == 1:
+        raise KeyboardInterrupt
