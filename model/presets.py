@@ -12,5 +12,6 @@ TINY_MOE = ModelConfig(
     experts=ExpertsConfig(
         num_experts=8, top_k=2, d_expert=128, d_shared=128, balance=QuantileBias()
     ),
+    output_init_scale=0.0,
 )
 """The quickstart's: minutes on two cores, with every part of the real one."""
