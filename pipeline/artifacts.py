@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import UsageError
+from pipeline.errors import StoreError, UsageError
 from pipeline.opened import StoredArtifact
 from pipeline.store import layout
 
@@ -48,11 +48,17 @@ def artifact_of(store: Store, record: Record, digests: RememberedDigests) -> Sto
 
 
 def summary_of(store: Store, record: Record, digests: RememberedDigests) -> dict[str, Any] | None:
-    """The `summary.json` that a body wrote for people, if it did."""
+    """The `summary.json` that a body wrote for people, if it did.
+
+    Bytes that are gone or damaged are said in its place: the record stands without them.
+    """
     artifact = artifact_of(store, record, digests)
-    if "summary.json" not in artifact.paths("summary.json"):
-        return None
-    found = artifact.read_json("summary.json")
+    try:
+        if "summary.json" not in artifact.paths("summary.json"):
+            return None
+        found = artifact.read_json("summary.json")
+    except StoreError as error:
+        return {"title": f"{record.title}: {error}"}
     return found if isinstance(found, dict) else None
 
 

@@ -13,7 +13,6 @@ from pipeline.cli.options import console, json_option, opened, options, print_js
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.diary import read_events
 from pipeline.digests import RememberedDigests
-from pipeline.errors import StoreError
 from pipeline.shown import TYPE_KEY, flat
 from pipeline.store import layout
 
@@ -42,10 +41,7 @@ def show(*, artifact: str, store_url: str, as_json: bool) -> int:
     record = find_record(store, artifact)
     manifest = store.manifest(record.content_digest)
     digests = RememberedDigests()
-    try:
-        summary = summary_of(store, record, digests)
-    except StoreError as error:
-        summary = {"title": f"(its bytes cannot be read: {error})"}
+    summary = summary_of(store, record, digests)
     if as_json:
         files = [asdict(entry) for entry in manifest.files]
         print_json({"record": asdict(record), "files": files, "summary": summary})

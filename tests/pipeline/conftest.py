@@ -160,7 +160,7 @@ class Project:
     def plan(self, *settings: str, selectors: Sequence[str] = (), everything: bool = False) -> Plan:
         """Plan the recipe."""
         self.forget()
-        given = [*settings, f"path={self.text}"]
+        given = [f"path={self.text}", *settings]
         recipe = load_recipe(f"{self.name}.recipe", given)
         digests = RememberedDigests(self.root / "cache")
         return make_plan(recipe, self.store, digests, selectors=selectors, everything=everything)
@@ -196,6 +196,7 @@ def make_project(
 ) -> Iterator[Callable[..., Project]]:
     """`make_project(files)`: the package above with some modules replaced or added."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits fall into one second
+    monkeypatch.setattr("pipeline.store.local.os.fsync", lambda descriptor: None)  # nor power fails
     made: list[Project] = []
 
     def make(files: Mapping[str, str] | None = None) -> Project:

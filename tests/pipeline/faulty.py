@@ -8,9 +8,9 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any
+from typing import Any, cast
+from unittest.mock import patch
 
-from pipeline import attempt
 from pipeline.attempt import Outcome, StepTask, run_attempt
 from pipeline.encoding import digest
 from pipeline.errors import StoreError
@@ -127,12 +127,8 @@ def try_until_done(task: StepTask, *, looks: int = 2) -> Outcome:
 def run_over_fault(task: StepTask, at: int, how: str) -> int:
     """One attempt over a store that fails; returns how many operations it saw."""
     adapter = FaultyAdapter(LocalAdapter(Path(task.store_url)), at=at, how=how)
-    original = attempt.open_store
-    attempt.open_store = lambda url: Store(adapter)  # type: ignore[assignment,arg-type]  # a duck
-    try:
+    with patch("pipeline.attempt.open_store", lambda url: Store(cast("LocalAdapter", adapter))):
         try_once(task)
-    finally:
-        attempt.open_store = original
     return adapter.num_operations
 
 

@@ -142,7 +142,7 @@ VALUES = st.recursive(
         | st.sets(HASHABLE, max_size=4)
         | st.frozensets(HASHABLE, max_size=4)
         | inner.map(lambda value: Outer(loss=value))
-        | inner.map(Width)  # type: ignore[arg-type]  # any value will do here
+        | inner.map(Width)
     ),
     max_leaves=12,
 )
@@ -236,6 +236,12 @@ class _NoZone(tzinfo):
     def utcoffset(self, dt):
         return None
 
+    def dst(self, dt):
+        return None
+
+    def tzname(self, dt):
+        return None
+
 
 REFUSED = {
     "NaN": (math.nan, "config is float nan: NaN equals nothing"),
@@ -253,7 +259,7 @@ REFUSED = {
     "a builtin class": (int, "config is type .*: it is a class, not a value"),
     "a lone surrogate": ("\ud800", r"config is str '\\ud800': it holds a lone surrogate"),
     "an object": (object(), "config is object .*: supported are None, bool"),
-    "a generator": ((x for x in ()), "config is generator"),
+    "an iterator": (iter([]), "config is list_iterator"),
     "a range": (range(3), "config is range"),
     "an array": (np.zeros(2), "config is ndarray"),
     "a number of numpy": (np.float32(1), "config is float32"),
