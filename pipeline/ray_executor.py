@@ -7,10 +7,12 @@ CPU, so that its shards can have them all.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import logging
 import os
 import signal
+import sys
 import tempfile
 import time
 import traceback
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 _CANCEL_GRACE_S = 10.0
 _POLL_S = 0.5
 _SHARD_TRIES = 4
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class RayExecutor:
@@ -121,6 +124,16 @@ class RayExecutor:
     def close(self) -> None:
         """Leave the cluster; a local one ends."""
         ray.shutdown()
+
+
+def _end_with_raylet() -> None:
+    """Let the kernel end this worker when its raylet dies, as it does after a killed driver.
+
+    Ray notices too, but a worker that asks the dead control service for leave first lives on for
+    up to a minute, and holds its claim.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 @contextmanager
@@ -229,6 +242,7 @@ class _Fan:
 
 @ray.remote(max_retries=0)
 def _try_step(task: StepTask, is_local: bool) -> Outcome:  # noqa: FBT001 - Ray passes it on
+    _end_with_raylet()
     return run_attempt(task, partial(RayShards, is_local=is_local), echo=True)
 
 
@@ -246,6 +260,7 @@ class _ShardTask:
 @ray.remote(max_retries=0)
 def _try_shard(task: _ShardTask) -> Part | StepError:
     """Run a shard. What goes wrong in it is returned as a value, so that it arrives as it was."""
+    _end_with_raylet()
     step = task.step
     try:
         store = open_store(step.store_url)

@@ -87,18 +87,18 @@ class Run:
         A `KeyboardInterrupt` stops the attempts, notes it and passes on.
         """
         started = time.monotonic()
-        self._prepare()
-        with DiaryWriter(self._store, self.run_id, "driver") as diary, _Watcher(self):
-            diary.event("run_started", recipe=self._plan.recipe.name, **self._provenance)
-            try:
+        try:
+            self._prepare()
+            with DiaryWriter(self._store, self.run_id, "driver") as diary, _Watcher(self):
+                diary.event("run_started", recipe=self._plan.recipe.name, **self._provenance)
                 with closing(make_executor()) as executor:
                     self._work(executor, diary)
-            except KeyboardInterrupt:  # also while the executor is still starting
-                self._finish("cancelled")
-                raise
-            self._result.seconds = time.monotonic() - started
-            state = "succeeded" if self._result.is_good else "failed"
-            diary.event("run_ended", state=state)
+                self._result.seconds = time.monotonic() - started
+                state = "succeeded" if self._result.is_good else "failed"
+                diary.event("run_ended", state=state)
+        except KeyboardInterrupt:  # also before the executor has started
+            self._finish("cancelled")
+            raise
         self._finish(state)
         return self._result
 
