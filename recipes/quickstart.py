@@ -32,7 +32,7 @@ def dag(
     max_bytes: int = 20_000_000,
     source: str | None = None,
     vocab_size: int = 4_096,
-    num_updates: int = 120,
+    num_updates: int = 100,
 ) -> dict[str, Step]:
     """Download, deduplicate, split, tokenize, pack at two lengths, pretrain, evaluate."""
     origin = InstalledText(max_bytes=max_bytes) if source is None else source_from(source)
@@ -44,7 +44,9 @@ def dag(
     checkpoint = pretrain(
         packed,
         model=TINY_MOE,
-        train=TrainConfig(num_updates=num_updates, batch_size=1, learning_rate=0.01),
+        train=TrainConfig(
+            num_updates=num_updates, batch_size=1, learning_rate=0.003, checkpoint_every=20
+        ),
         resources=Resources(cpus=2),
     )
     return {
