@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import uuid
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ def this_process(attempt: str, run: str) -> Owner:
         host=platform.node(),
         host_id=host_id(),
         pid=os.getpid(),
-        started=psutil.Process().create_time(),
+        started=start_time(psutil.Process()),
         run=run,
     )
 
@@ -46,6 +47,19 @@ def is_running(pid: int, started: float) -> bool:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
-        return abs(process.create_time() - started) < _SAME_START_S
-    except psutil.NoSuchProcess:
+        return abs(start_time(process) - started) < _SAME_START_S
+    except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
         return False
+
+
+def start_time(process: psutil.Process) -> float:
+    """When a process started: on Linux in seconds since boot, elsewhere since the epoch.
+
+    Since the epoch, Linux adds the boot time, which moves by a second when the clock is set: an
+    observer would then take a living owner for another process.
+    """
+    if sys.platform != "linux":
+        return process.create_time()
+    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8", errors="replace")
+    ticks = int(stat.rpartition(")")[2].split()[19])  # field 22; the name before may hold spaces
+    return ticks / os.sysconf("SC_CLK_TCK")

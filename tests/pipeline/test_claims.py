@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from pipeline.encoding import digest
-from pipeline.process import host_id, is_running, this_process
+from pipeline.process import host_id, is_running, start_time, this_process
 from pipeline.store import claims, layout
 from pipeline.store.claims import Claim, Heartbeat, Held, Observer, acquire
 from pipeline.store.objects import End
@@ -190,7 +190,7 @@ def test_a_process_is_known_by_its_pid_and_its_start(repository):
     )
     assert child.stdout is not None
     child.stdout.readline()
-    started = psutil.Process(child.pid).create_time()
+    started = start_time(psutil.Process(child.pid))
 
     alive = is_running(child.pid, started)
     other = is_running(child.pid, started - 5)
@@ -208,6 +208,15 @@ def test_this_process_knows_itself():
 
     assert is_running(owner.pid, owner.started)
     assert owner.host_id == host_id()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel keeps the time itself")
+def test_a_clock_that_is_set_makes_no_living_process_a_stranger(monkeypatch):
+    owner, booted = this_process("one", "run"), psutil.boot_time()
+
+    monkeypatch.setattr("psutil._pslinux.boot_time", lambda: booted + 1)
+
+    assert is_running(owner.pid, owner.started)
 
 
 class Beats:
