@@ -197,6 +197,7 @@ def make_project(
     """`make_project(files)`: the package above with some modules replaced or added."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two edits fall into one second
     monkeypatch.setattr("pipeline.store.local.os.fsync", lambda descriptor: None)  # nor power fails
+    monkeypatch.setattr("pipeline.provenance._git", lambda project: {})  # no process per run
     made: list[Project] = []
 
     def make(files: Mapping[str, str] | None = None) -> Project:

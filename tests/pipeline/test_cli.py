@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from pipeline.cli.main import main
+from pipeline.cli.options import console
+from pipeline.logs import LogCapture
 from pipeline.store import layout
 
 WIDTH = 80
@@ -75,12 +77,15 @@ def test_what_a_body_prints_does_not_disturb_the_json(seaglass, recipe, project)
     assert "a line of the body" in answer.err
 
 
-def test_the_table_of_a_run_is_no_part_of_a_steps_log(seaglass, recipe, project):
-    answer = seaglass("run", *recipe, "--on", "inline")
+def test_the_table_of_a_run_is_no_part_of_a_steps_log(capsys):
+    screen, log = console(), LogCapture(lambda kind, **body: None, echo=False)
 
-    run_id = answer.out.split()[1].removesuffix(":")
-    shown = seaglass("show", run_id, "--json").json
-    assert [event for event in shown["events"] if event["kind"] == "log"] == []
+    with log:
+        screen.print("the table, drawn beside the body")
+        print("a line of the body")
+
+    assert list(log.tail) == ["a line of the body"]
+    assert capsys.readouterr().out == "the table, drawn beside the body\n"
 
 
 def test_a_cached_run_runs_nothing(seaglass, recipe, ran):

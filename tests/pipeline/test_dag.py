@@ -105,7 +105,7 @@ def identity_of(dag):
     return Identity(dag, code_digest=lambda step: "c" * 64, manifest_digest=repr)
 
 
-@pytest.mark.parametrize("length", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("length", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_a_chain_far_longer_than_the_stack_is_built_and_digested(length):
     last = step("link")
     for number in range(1, length):
