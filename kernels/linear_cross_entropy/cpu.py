@@ -49,6 +49,36 @@ def _logits_to_gradient_(
     return gradient.scatter_add_(1, targets_C.clamp(min=0)[:, None], -counted_C[:, None])
 
 
+def _run_chunks(
+    x_ND: torch.Tensor,
+    head_VD: torch.Tensor,
+    targets_N: torch.Tensor,
+    *,
+    scale: tuple[float, float],
+    gradients: tuple[torch.Tensor, torch.Tensor] | None,
+) -> CrossEntropy:
+    """Every chunk once; where wanted, fill the gradients of x and, from zero, of the head."""
+    rows = _chunk_rows(head_VD.shape[0])
+    losses, squares = [], []
+    for start in range(0, x_ND.shape[0], rows):
+        chunk = slice(start, start + rows)
+        x_CD, targets_C = x_ND[chunk], targets_N[chunk]
+        logits_CV = (x_CD @ head_VD.T).float()
+        nll_C, partition_C = _logits_to_losses(logits_CV, targets_C)
+        losses.append(nll_C)
+        squares.append(partition_C.square())
+        if gradients is not None:
+            dx_ND, dhead_VD = gradients
+            dlogits_CV = _logits_to_gradient_(logits_CV, targets_C, partition_C, scale=scale)
+            dlogits_CV = dlogits_CV.to(x_ND.dtype)
+            torch.mm(dlogits_CV, head_VD, out=dx_ND[chunk])
+            dhead_VD.addmm_(dlogits_CV.T, x_CD)
+    per_row, z_loss_weight = scale
+    nll_N = torch.cat(losses)
+    loss, z_loss = nll_N.sum() * per_row, torch.cat(squares).sum() * per_row
+    return CrossEntropy(loss + z_loss_weight * z_loss, loss, z_loss, nll_N)
+
+
 class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -56,37 +86,18 @@ class _LinearCrossEntropy(torch.autograd.Function):
         x_ND: torch.Tensor,
         head_VD: torch.Tensor,
         targets_N: torch.Tensor,
-        z_loss_weight: float,
+        scale: tuple[float, float],
     ) -> Any:
-        scale = (1 / max(1, int((targets_N != IGNORED).sum())), z_loss_weight)
-        needs_grad = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
-        dx_ND, dhead_VD = torch.empty_like(x_ND), torch.zeros_like(head_VD)
-        losses, squares = [], []
-        rows = _chunk_rows(head_VD.shape[0])
-        for x_CD, dx_CD, targets_C in zip(
-            *(torch.split(x, rows) for x in (x_ND, dx_ND, targets_N)), strict=True
-        ):
-            logits_CV = (x_CD @ head_VD.T).float()
-            nll_C, partition_C = _logits_to_losses(logits_CV, targets_C)
-            losses.append(nll_C)
-            squares.append(partition_C.square())
-            if needs_grad:
-                gradient = _logits_to_gradient_(logits_CV, targets_C, partition_C, scale=scale)
-                gradient = gradient.to(x_ND.dtype)
-                torch.mm(gradient, head_VD, out=dx_CD)
-                dhead_VD.addmm_(gradient.T, x_CD)
-        if needs_grad:
-            ctx.save_for_backward(dx_ND, dhead_VD)
-        nll_N = torch.cat(losses)
-        loss, z_loss = nll_N.sum() * scale[0], torch.cat(squares).sum() * scale[0]
-        ctx.mark_non_differentiable(loss, z_loss, nll_N)
-        return loss + z_loss_weight * z_loss, loss, z_loss, nll_N
+        gradients = (torch.empty_like(x_ND), torch.zeros_like(head_VD))
+        out = _run_chunks(x_ND, head_VD, targets_N, scale=scale, gradients=gradients)
+        ctx.save_for_backward(*gradients)
+        ctx.mark_non_differentiable(*out[1:])
+        return tuple(out)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         dx_ND, dhead_VD = ctx.saved_tensors
-        scale = grads[0]
-        return dx_ND * scale, dhead_VD * scale, None, None
+        return dx_ND * grads[0], dhead_VD * grads[0], None, None
 
 
 def linear_cross_entropy(
@@ -97,5 +108,11 @@ def linear_cross_entropy(
     z_loss_weight: float = 0.0,
 ) -> CrossEntropy:
     """Chunk by chunk; memory does not grow with N x V."""
+    x_ND = x_ND.contiguous()
+    scale = (1 / max(1, int((targets_N != IGNORED).sum())), z_loss_weight)
+    # Only here can it be seen that nobody wants gradients: inside an autograd function, parameters
+    # ask for them even under `no_grad`, and evaluation would pay for three matmuls instead of one.
+    if not torch.is_grad_enabled():
+        return _run_chunks(x_ND, head_VD, targets_N, scale=scale, gradients=None)
     apply: Callable[..., Any] = _LinearCrossEntropy.apply
-    return CrossEntropy(*apply(x_ND.contiguous(), head_VD, targets_N, z_loss_weight))
+    return CrossEntropy(*apply(x_ND, head_VD, targets_N, scale))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
+from model.threads import ENVIRONMENT
 from pipeline.errors import ConfigError, RecipeError
-from pipeline.step import Step
+from pipeline.step import Resources, Step
 
-if TYPE_CHECKING:
-    from pipeline.step import Resources
+_RESOURCES = Resources()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +32,7 @@ def evaluate(
     held_out: Step,
     *,
     max_bytes: int | None = None,
-    resources: Resources | None = None,
+    resources: Resources = _RESOURCES,
 ) -> Step:
     """Score a checkpoint on documents that it was not trained on.
 
@@ -57,5 +56,5 @@ def evaluate(
             "tokenizer": tokenizer,
             "tokens": tokens,
         },
-        resources=resources,
+        resources=replace(resources, environment={**ENVIRONMENT, **resources.environment}),
     )

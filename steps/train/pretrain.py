@@ -6,15 +6,18 @@ how), `curve.jsonl` (one line per update) and `summary.json`. How long it took i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from model.threads import ENVIRONMENT
 from pipeline.errors import ConfigError, RecipeError
-from pipeline.step import Step
+from pipeline.step import Resources, Step
 
 if TYPE_CHECKING:
     from model.config import ModelConfig
-    from pipeline.step import Resources
+
+
+_RESOURCES = Resources()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +68,7 @@ class PretrainConfig:
 
 
 def pretrain(
-    packed: Step, *, model: ModelConfig, train: TrainConfig, resources: Resources | None = None
+    packed: Step, *, model: ModelConfig, train: TrainConfig, resources: Resources = _RESOURCES
 ) -> Step:
     """Train a model from scratch on packed tokens."""
     tokens = packed.inputs.get("tokens")
@@ -80,7 +83,7 @@ def pretrain(
         "steps.train.pretrain_body:pretrain",
         config=PretrainConfig(model=model, train=train),
         inputs={"plan": packed, "tokens": tokens},
-        resources=resources,
+        resources=replace(resources, environment={**ENVIRONMENT, **resources.environment}),
     )
 
 

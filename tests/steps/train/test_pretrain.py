@@ -8,7 +8,7 @@ from model.config_json import config_from_json
 from model.weights import load_model
 from pipeline.errors import ConfigError, RecipeError, StepError
 from pipeline.folder import FolderOutput, run_body
-from pipeline.step import Step
+from pipeline.step import Resources, Step
 from steps.train import pretrain_body
 from steps.train.pretrain import PretrainConfig, TrainConfig, pretrain
 from steps.train.trainer import Trainer
@@ -190,3 +190,13 @@ def test_a_step_without_tokens_is_refused():
 def test_a_train_config_checks_itself(changes, message):
     with pytest.raises(ConfigError, match=message):
         _config(300, **changes)
+
+
+def test_a_training_process_lets_others_use_the_cores_it_waits_on():
+    packed = Step("pack", "a:b", inputs={"tokens": Step("tokenize", "a:b")})
+    resources = Resources(cpus=2, environment={"A": "1"})
+
+    step = pretrain(packed, model=_model(300), train=_config(300).train, resources=resources)
+
+    assert step.resources.cpus == 2
+    assert step.resources.environment == {"A": "1", "OMP_WAIT_POLICY": "PASSIVE"}
