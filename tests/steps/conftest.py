@@ -1,9 +1,9 @@
 """A tiny corpus with tokenizer, token store and pack plan, for steps that follow packing."""
 
 import hashlib
-from typing import Any
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
