@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.attempt import Attempt, Outcome, StepTask, run_attempt
@@ -11,7 +13,7 @@ from pipeline.encoding import digest
 from pipeline.errors import RecipeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pipeline.store.objects import Part
 
@@ -55,7 +57,8 @@ class InlineExecutor:
         if not self._queue:
             return []
         handle, task = self._queue.popleft()
-        return [(handle, run_attempt(task, InlineShards, echo=True))]
+        with _environment(task.environment):
+            return [(handle, run_attempt(task, InlineShards, echo=True))]
 
     def cancel(self) -> None:
         """Forget what is queued; what ran has ended."""
@@ -63,6 +66,21 @@ class InlineExecutor:
 
     def close(self) -> None:
         """Nothing was started."""
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables of one step, put back afterwards."""
+    saved = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 class InlineShards:

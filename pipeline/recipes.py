@@ -18,7 +18,7 @@ from types import SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any
 
 from pipeline.code.roots import OWN_NAMES, find_roots
-from pipeline.errors import RecipeError
+from pipeline.errors import RecipeError, SeaglassError
 from pipeline.paths import checked_label
 from pipeline.step import Step
 
@@ -52,11 +52,22 @@ def load_recipe(spec: str, settings: Sequence[str] = ()) -> Recipe:
     values = _settings(function, settings, spec)
     return Recipe(
         name=f"{module_name}:{function_name}",
-        targets=_targets(function(**values), spec),
+        targets=_targets(_call(function, values, spec), spec),
         settings=values,
         module=module_name,
         project=project,
     )
+
+
+def _call(function: Callable[..., Any], values: dict[str, Any], spec: str) -> Any:
+    """Build the steps; a value that a config refuses is the user's to mend, not a traceback."""
+    try:
+        return function(**values)
+    except ValueError as error:
+        if isinstance(error, SeaglassError):
+            raise
+        msg = f"recipe {spec}: {error}"
+        raise RecipeError(msg) from error
 
 
 def _locate(spec: str) -> tuple[str, str, Path]:

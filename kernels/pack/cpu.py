@@ -172,7 +172,7 @@ def _ascending(keys: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     return order
 
 
-@numba.njit(cache=False)
+@numba.njit(nogil=True)
 def _sort_by_counts(
     keys: NDArray[np.int64], ends: NDArray[np.int64], order: NDArray[np.int64]
 ) -> None:
@@ -181,7 +181,7 @@ def _sort_by_counts(
         ends[keys[index]] += 1
 
 
-@numba.njit(cache=False)
+@numba.njit(nogil=True)
 def _next_space(words: NDArray[np.uint64], length: int) -> int:
     """The smallest member of the bit set that is at least `length`, or -1."""
     at = length // _WORD
@@ -201,7 +201,7 @@ def _next_space(words: NDArray[np.uint64], length: int) -> int:
     return at * _WORD + bit
 
 
-@numba.njit(cache=False)
+@numba.njit(nogil=True)
 def _best_fit(
     lengths: NDArray[np.int64], rows: NDArray[np.int64], free: NDArray[np.int64], spaces: _Spaces
 ) -> int:
@@ -227,7 +227,7 @@ def _best_fit(
     return num_rows
 
 
-@numba.njit(cache=False)
+@numba.njit(nogil=True)
 def _pour(
     segments: _Segments,
     num_tails: int,
@@ -262,7 +262,7 @@ def _pour(
     counts[0], counts[1] = num_rows, at
 
 
-@numba.njit(cache=False)
+@numba.njit(nogil=True)
 def _dissolve(
     holes: _Holes,
     ends: NDArray[np.int64],
@@ -290,13 +290,13 @@ def _dissolve(
             _give_away(piece, holes, limits, out, cursor)
 
 
-@numba.njit(cache=False)
+@numba.njit(nogil=True)
 def _skip_donors(rows: NDArray[np.int64], cursor: NDArray[np.int64]) -> None:
     while cursor[_FIRST] < rows.size and rows[cursor[_FIRST]] == _MOVED:
         cursor[_FIRST] += 1
 
 
-@numba.njit(cache=False)
+@numba.njit(nogil=True)
 def _give_away(
     piece: int, holes: _Holes, limits: _Limits, out: _Columns, cursor: NDArray[np.int64]
 ) -> None:

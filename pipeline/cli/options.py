@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +61,15 @@ def console() -> Console:
     if not found.is_terminal:
         found = Console(file=sys.stdout, highlight=False, width=max(NARROW, found.width))
     return found
+
+
+def program() -> str:
+    """How this command was called, so that the next one can be typed as it is shown."""
+    called = Path(sys.argv[0])
+    if called.name != "seaglass" or shutil.which("seaglass") == str(called.absolute()):
+        return "seaglass"
+    place = os.path.relpath(called)
+    return place if not place.startswith("..") else str(called)
 
 
 def print_json(value: Any) -> None:

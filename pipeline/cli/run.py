@@ -21,6 +21,7 @@ from pipeline.cli.options import (
     opened,
     options,
     print_json,
+    program,
     set_option,
     store_option,
 )
@@ -122,7 +123,7 @@ def _print_next(plan: Plan, screen: Console, command: str) -> None:
     name = list(_wanted(plan))[-1]
     screen.print("Next:", style="bold")
     for line in (f"lineage {name} --up", f"show {name}", "ls", f"plan {command}"):
-        screen.print(f"  seaglass {line}", markup=False, soft_wrap=True)
+        screen.print(f"  {program()} {line}", markup=False, soft_wrap=True)
 
 
 def _wanted(plan: Plan) -> dict[str, str]:

@@ -91,16 +91,10 @@ def _tell(report: UpdateReport, output: Output, *, total: int, seconds: float) -
             loss_nats=report.loss_nats,
             grad_norm=report.grad_norm,
         )
-    shown = {"loss": report.loss_nats, "grad_norm": report.grad_norm}
+    loss = {} if report.loss_nats is None else {"loss": report.loss_nats}
+    rate = report.num_tokens / seconds
     output.progress(
-        done=report.update + 1,
-        total=total,
-        unit="updates",
-        tokens_per_second=report.num_tokens / seconds,
-        learning_rate=report.learning_rate,
-        load=max(report.load_per_layer),
-        dropped_tokens=report.dropped_tokens,
-        **{name: value for name, value in shown.items() if value is not None},
+        done=report.update + 1, total=total, unit="updates", tokens_per_second=rate, **loss
     )
 
 
