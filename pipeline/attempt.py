@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import secrets
-import shutil
 import sys
-import tempfile
 import traceback
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -33,6 +31,7 @@ from pipeline.opened import (
 )
 from pipeline.process import this_process
 from pipeline.provenance import Stopwatch, machine
+from pipeline.scratch import scratch_folder
 from pipeline.store import layout
 from pipeline.store.claims import Claim, Heartbeat, Held, Observer, acquire
 from pipeline.store.files import AttemptFiles
@@ -116,8 +115,8 @@ class Attempt:
             return done
         folder = f"shards/{key[:16]}-{secrets.token_hex(4)}"  # a shard that died left files behind
         files = AttemptFiles(self.store, self.attempt, folder=folder)
-        with tempfile.TemporaryDirectory(prefix="seaglass-") as scratch:
-            output = shard_output(self.output, files, Path(scratch))
+        with scratch_folder() as scratch:
+            output = shard_output(self.output, files, scratch)
             result = function(self.task.config, shard, self.inputs, output)
         piece = Piece(kind="shard", label=repr(shard)[:200], key=key, result=result)
         return save_part(output, piece, files)
@@ -221,8 +220,7 @@ class _Worker:
         digests, pulse, watch = RememberedDigests(), Pulse(), Stopwatch()
         with ExitStack() as stack:
             stack.callback(digests.save)
-            scratch = Path(tempfile.mkdtemp(prefix="seaglass-"))
-            stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+            scratch = stack.enter_context(scratch_folder())
             beat = stack.enter_context(Heartbeat(self.store, self.claim, pulse.row))
             pulse.should_stop = lambda: beat.lost
             output = StoredOutput(

@@ -1,0 +1,51 @@
+"""Scratch folders that name their owner, so that what a killed process left is swept by the next.
+
+A folder is `seaglass-<machine>-<pid>-<start>-<random>`. Only this machine's dead processes are swept:
+another container that shares the folder has pids of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from pipeline.process import host_id, is_running, start_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAME = re.compile(r"seaglass-([0-9a-f]{8})-(\d+)-(\d+)-.+")
+_TICKS = 100  # start times to a hundredth of a second
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """An empty folder of this process, gone afterwards; also removes those of dead processes."""
+    sweep()
+    started = round(start_time(psutil.Process()) * _TICKS)
+    prefix = f"seaglass-{_machine()}-{os.getpid()}-{started}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Remove the scratch folders of processes of this machine that are dead."""
+    for folder in Path(tempfile.gettempdir()).glob(f"seaglass-{_machine()}-*"):
+        found = _NAME.fullmatch(folder.name)
+        if found and not is_running(int(found[2]), int(found[3]) / _TICKS):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _machine() -> str:
+    return sha256(host_id().encode()).hexdigest()[:8]

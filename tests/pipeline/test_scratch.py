@@ -1,0 +1,49 @@
+"""What a killed process leaves behind is swept by the next one; what lives is left alone."""
+
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from pipeline.scratch import scratch_folder
+
+KILLED_INSIDE = """
+import os, signal
+from pipeline.scratch import scratch_folder
+with scratch_folder() as folder:
+    (folder / "state").write_text("large")
+    print(folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+def test_the_folder_of_a_killed_process_is_swept(tmp_path):
+    subprocess.run([sys.executable, "-c", KILLED_INSIDE], check=False, capture_output=True)
+    assert [f.name.startswith("seaglass-") for f in tmp_path.iterdir()] == [True]
+
+    with scratch_folder() as mine:
+        left = list(tmp_path.iterdir())
+
+    assert left == [mine]
+
+
+def test_the_folder_of_a_living_process_stays(tmp_path):
+    with scratch_folder() as first, scratch_folder() as second:
+        assert sorted(tmp_path.iterdir()) == sorted([first, second])
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_another_machine_stays(tmp_path):
+    other = tmp_path / "seaglass-00000000-1-1-abc"
+    other.mkdir()
+
+    with scratch_folder():
+        assert other.exists()
