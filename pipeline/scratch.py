@@ -1,8 +1,7 @@
 """Scratch folders that name their owner, so that what a killed process left is swept by the next.
 
-A folder is `seaglass-<machine>-<pid>-<start>-<random>`. Only this machine's dead processes are swept:
-another container that shares the folder has pids of its own.
-"""
+A folder is `seaglass-<machine>-<pid>-<start>-<random>`. Only dead processes of this machine are
+swept: another container that shares the folder has pids of its own.
 
 from __future__ import annotations
 
