@@ -2,6 +2,7 @@
 
 A folder is `seaglass-<machine>-<pid>-<start>-<random>`. Only dead processes of this machine are
 swept: another container that shares the folder has pids of its own.
+"""
 
 from __future__ import annotations
 
