@@ -11,7 +11,7 @@ import importlib
 import secrets
 import sys
 import traceback
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
 from pipeline.errors import CancelledError, CodeError, SeaglassError, StepError, StoreError
-from pipeline.logs import LogCapture
+from pipeline.logs import LogCapture, shortened
 from pipeline.opened import (
     Piece,
     Pulse,
@@ -40,7 +40,7 @@ from pipeline.store.publish import close, publish
 from pipeline.store.store import Store, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pipeline.sources import SourceManifest
 
@@ -117,7 +117,8 @@ class Attempt:
         files = AttemptFiles(self.store, self.attempt, folder=folder)
         with scratch_folder() as scratch:
             output = shard_output(self.output, files, scratch)
-            result = function(self.task.config, shard, self.inputs, output)
+            with no_exit():
+                result = function(self.task.config, shard, self.inputs, output)
         piece = Piece(kind="shard", label=repr(shard)[:200], key=key, result=result)
         return save_part(output, piece, files)
 
@@ -235,7 +236,8 @@ class _Worker:
             output.shards = self.make_shards(context)
             body = load_function(self.task.body)
             check_modules(self.task.modules)
-            body(self.task.config, context.inputs, output)
+            with no_exit():
+                body(self.task.config, context.inputs, output)
             own = make_record(self.task, output, watch)
             record = publish(self.store, own, output.files)
         return Outcome(state="published", record=record, own=own)
@@ -296,6 +298,16 @@ def make_record(task: StepTask, output: StoredOutput, watch: Stopwatch) -> Recor
     )
 
 
+@contextmanager
+def no_exit() -> Iterator[None]:
+    """A body ends by returning or by an error; it does not end the process that it runs in."""
+    try:
+        yield
+    except (SystemExit, GeneratorExit) as error:
+        msg = f"the body left with {error!r}; raise an exception that says what is wrong"
+        raise StepError(msg) from error
+
+
 def load_function(name: str) -> Callable[..., Any]:
     """Import `package.module:function`."""
     module_name, _, function_name = name.partition(":")
@@ -348,4 +360,4 @@ def describe(error: BaseException) -> str:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{type(error).__name__}: {shortened(str(error))}{place}"

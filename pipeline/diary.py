@@ -62,9 +62,9 @@ class DiaryWriter:
 
     def event(self, kind: str, **body: Any) -> None:
         """Add an event; it reaches the store with the next chunk."""
-        row = json.dumps(
-            {"salt": secrets.token_hex(8), "body": body}, sort_keys=True, ensure_ascii=False
-        ).encode()
+        salted = {"salt": secrets.token_hex(8), "body": body}
+        text = json.dumps(salted, sort_keys=True, ensure_ascii=False, default=repr)
+        row = text.encode(errors="backslashreplace")
         with self._lock:
             line = dump(
                 {

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pipeline.encoding import digest
-from pipeline.errors import RecipeError, StoreError
+from pipeline.errors import RecipeError, StepError, StoreError
+from pipeline.logs import shortened
 from pipeline.paths import checked_path
 
 if TYPE_CHECKING:
@@ -201,7 +202,11 @@ class FolderOutput:
 
 def json_bytes(value: Any) -> bytes:
     """Deterministic JSON: sorted keys, UTF-8, no NaN, newline at the end."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=1)
+    try:
+        text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=1)
+    except (TypeError, ValueError) as error:
+        msg = f"a step writes {shortened(repr(value))} as JSON, which cannot hold it: {error}"
+        raise StepError(msg) from error
     return text.encode() + b"\n"
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 TAIL_LINES = 200
+LINE_CHARS = 2_000
 
 
 class LogCapture:
@@ -42,8 +43,20 @@ class LogCapture:
                 stream.finish()
 
     def _line(self, line: str) -> None:
+        line = shortened(line)
         self.tail.append(line)
         self._event("log", line=line)
+
+
+def shortened(text: str) -> str:
+    """A text of bounded length: what is cut is counted.
+
+    >>> shortened("x" * 3000)[-24:]
+    'xx... (1,000 more chars)'
+    """
+    if len(text) <= LINE_CHARS:
+        return text
+    return f"{text[:LINE_CHARS]}... ({len(text) - LINE_CHARS:,} more chars)"
 
 
 class _LineWriter(io.TextIOBase):

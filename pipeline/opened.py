@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 import fsspec
 
 from pipeline.encoding import digest
-from pipeline.errors import CancelledError, CorruptError, RecipeError, SourceError
+from pipeline.errors import CancelledError, CorruptError, RecipeError, SourceError, StepError
 from pipeline.folder import json_bytes
 from pipeline.store import layout
 from pipeline.store.files import AttemptFiles, StoredFiles
@@ -289,11 +289,20 @@ def save_part(output: StoredOutput, piece: Piece, files: AttemptFiles) -> Part:
         attempt=output.attempt,
         files=files.manifest().files,
         keys=files.keys,
-        result=json.loads(json.dumps(piece.result)),
+        result=_json_value(piece),
     )
     if output.store.adapter.create(layout.part(output.action_key, piece.key), part.to_bytes()):
         return part
     return output.store.part(output.action_key, piece.key) or part
+
+
+def _json_value(piece: Piece) -> Any:
+    """The result as it will be read back."""
+    try:
+        return json.loads(json.dumps(piece.result, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        msg = f"{piece.kind} {piece.label} returned what JSON cannot hold: {error}"
+        raise StepError(msg) from error
 
 
 def stored_part(store: Store, part: Part) -> StoredFiles:

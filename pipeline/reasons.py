@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline.code import explain_change
+from pipeline.errors import CorruptError
 from pipeline.shown import differences
 from pipeline.store import layout
 
@@ -61,7 +63,7 @@ class Reasons:
     @cached_property
     def _last_steps(self) -> dict[str, Any]:
         entry = self._store.ref(last_run_name(self._recipe))
-        plan = None if entry is None else self._store.read(layout.run(entry["run"], "plan.json"))
+        plan = None if entry is None else self._old(layout.run(entry["run"], "plan.json"))
         return {} if plan is None else plan["steps"]
 
     def _code(self, old: dict[str, Any], step: dict[str, Any], code: CodeClosure) -> list[str]:
@@ -69,10 +71,16 @@ class Reasons:
         if old["body"] != step["body"]:
             causes.append(f"body {old['body']} -> {step['body']}")
         if old["code_digest"] != step["code_digest"]:
-            document = self._store.read(layout.code(old["code_digest"]))
-            changes = [] if document is None else explain_change(document, code.to_json())
+            document = self._old(layout.code(old["code_digest"]))
+            changes = explain_change(document, code.to_json()) if document else []
             causes += _some([f"code: {line}" for line in changes] or ["code changed"])
         return causes
+
+    def _old(self, key: str) -> dict[str, Any] | None:
+        """A document of the past; where it cannot be read the cause is only less exact."""
+        with suppress(CorruptError):
+            return self._store.read(key)
+        return None
 
     def _sources(
         self, old: dict[str, Any], step: dict[str, Any], sources: Mapping[str, SourceManifest]
@@ -81,7 +89,7 @@ class Reasons:
         for role, now in step["sources"].items():
             before = old["sources"].get(role)
             if before != now:
-                document = self._store.read(layout.manifest(before)) if before else None
+                document = self._old(layout.manifest(before)) if before else None
                 rows = [] if document is None else document["source"]
                 causes += _file_changes(role, rows, sources[role])
         return causes

@@ -11,7 +11,9 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 import typing
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace, UnionType
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.code.roots import OWN_NAMES, find_roots
 from pipeline.errors import RecipeError, SeaglassError
+from pipeline.logs import shortened
 from pipeline.paths import checked_label
 from pipeline.step import Step
 
@@ -60,14 +63,22 @@ def load_recipe(spec: str, settings: Sequence[str] = ()) -> Recipe:
 
 
 def _call(function: Callable[..., Any], values: dict[str, Any], spec: str) -> Any:
-    """Build the steps; a value that a config refuses is the user's to mend, not a traceback."""
+    """Build the steps. What a recipe raises is the user's to mend: a message, no traceback."""
     try:
-        return function(**values)
-    except ValueError as error:
-        if isinstance(error, SeaglassError):
-            raise
-        msg = f"recipe {spec}: {error}"
+        with redirect_stdout(sys.stderr):
+            return function(**values)
+    except SeaglassError:
+        raise
+    except (Exception, SystemExit) as error:
+        msg = f"recipe {spec} cannot be built: {_told(error)}"
         raise RecipeError(msg) from error
+
+
+def _told(error: BaseException) -> str:
+    """What a recipe raised, and where. `--debug` shows the traceback."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {shortened(str(error))}{place}"
 
 
 def _locate(spec: str) -> tuple[str, str, Path]:
@@ -111,15 +122,18 @@ def _import_from(root: Path) -> None:
 
 def _import(module_name: str, spec: str) -> Any:
     try:
-        return importlib.import_module(module_name)
+        with redirect_stdout(sys.stderr):  # stdout belongs to the verb
+            return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         top = (error.name or "").partition(".")[0]
         if top in OWN_NAMES:
             find_roots([top])  # tells when a package of the project stands in front of ours
         msg = f"recipe {spec}: no module {error.name!r}; run where it lies, or install it"
         raise RecipeError(msg) from error
-    except (ImportError, SyntaxError) as error:
-        msg = f"recipe {spec} cannot be imported: {error}"
+    except SeaglassError:
+        raise
+    except (Exception, SystemExit) as error:
+        msg = f"recipe {spec} cannot be imported: {_told(error)}"
         raise RecipeError(msg) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -23,7 +24,9 @@ def shown(value: Any) -> Any:
         return [shown(item) for item in value]
     if isinstance(value, set | frozenset):
         return sorted((shown(item) for item in value), key=repr)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
         return value
     return repr(value)
 

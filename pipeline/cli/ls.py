@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,8 +10,11 @@ from rich.text import Text
 
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import duration, short, size, table
+from pipeline.errors import CorruptError
+from pipeline.store.adapter import in_parallel
 
 if TYPE_CHECKING:
+    from pipeline.store.objects import Record
     from pipeline.store.store import Store
 
 
@@ -26,7 +30,7 @@ def ls(*, store_url: str, as_json: bool) -> int:
     screen = console()
     if not rows:
         screen.print(
-            f"The store {store.url} is empty. Fill it: seaglass run recipes/quickstart.py",
+            f"The store {store.url} is empty. Fill it: seaglass run RECIPE",
             soft_wrap=True,
         )
         return 0
@@ -48,9 +52,18 @@ def _name(row: dict[str, Any]) -> str:
     return row["name"] if row["step"] == row["name"] else f"{row['name']} = {row['step']}"
 
 
+def _readable(store: Store, action_key: str) -> Record | None:
+    """A record; one that is damaged must not hide the others."""
+    try:
+        return store.record(action_key)
+    except CorruptError as error:
+        click.echo(f"warning: {error}", err=True)
+        return None
+
+
 def _rows(store: Store) -> list[dict[str, Any]]:
     refs = [row for row in store.all_refs() if "action_key" in row]
-    records = store.records(row["action_key"] for row in refs)
+    records = in_parallel(partial(_readable, store), (row["action_key"] for row in refs))
     rows = []
     for ref in refs:
         record = records[ref["action_key"]]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from pipeline.errors import UsageError
 from pipeline.store.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ on_option = click.option(
 
 def opened(store_url: str) -> Store:
     """Open the store; the default folder keeps itself out of git."""
+    if store_url.startswith("memory://"):
+        msg = f"--store {store_url} would be gone when this command ends; give a folder or a bucket"
+        raise UsageError(msg)
     if store_url == DEFAULT_STORE:
         ignore = Path(DEFAULT_STORE) / ".gitignore"
         if not ignore.exists() and _is_writable(Path.cwd()):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from pipeline.board import CACHED, Board
+from pipeline.board import SKIPPED, Board
 from pipeline.cli.live import LiveBoard
 from pipeline.cli.options import (
     console,
@@ -75,7 +75,7 @@ def _check(plan: Plan, titles: list[str]) -> None:
     missing = [t for t in dict.fromkeys([*titles, *parents]) if t not in plan.resolution.records]
     if missing:
         msg = (
-            f"{', '.join(missing)} has no record under the present recipe, so there is nothing to "
+            f"no record under the present recipe for {', '.join(missing)}: there is nothing to "
             f"compare with; build it first: seaglass run {plan.recipe.name} {' '.join(missing)}"
         )
         raise UsageError(msg)
@@ -86,7 +86,7 @@ def _compute(plan: Plan, titles: list[str], where: str, *, quiet: bool) -> RunRe
     board = Board(plan.dag.nodes)
     for title in plan.dag.nodes:
         if title not in titles:
-            board.set(title, CACHED, note="not asked for")
+            board.set(title, SKIPPED, note="not asked for")
     run = Run(plan, board, forced=frozenset(titles))
     start = partial(make_executor, where, plan.codebase)
     if quiet:

@@ -12,7 +12,7 @@ import click
 from rich.text import Text
 
 from pipeline.artifacts import summary_of
-from pipeline.board import CACHED, Board
+from pipeline.board import CACHED, SKIPPED, Board
 from pipeline.cli.live import LiveBoard
 from pipeline.cli.options import (
     console,
@@ -87,7 +87,8 @@ def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResu
     board = Board(plan.dag.nodes)
     for title in plan.dag.nodes:
         if title not in plan.resolution.misses:
-            board.set(title, CACHED, note="" if title in plan.resolution.records else "not needed")
+            is_known = title in plan.resolution.records
+            board.set(title, CACHED if is_known else SKIPPED, note="" if is_known else "not needed")
     run_ = Run(plan, board)
     start = partial(make_executor, where, plan.codebase)
     if quiet:
@@ -113,7 +114,9 @@ def _print_end(plan: Plan, result: RunResult, screen: Console) -> None:
         files, total = str(record.num_files), size(record.size_bytes)
         found.add_row(Text(name), short(record.content_digest), files, total, took)
     screen.print(found)
-    what = f"{len(result.own)} steps ran" if result.run_id else "nothing had to run"
+    count = len(result.own)
+    ran = f"{count} step{'' if count == 1 else 's'} ran"
+    what = ran if result.run_id else "nothing had to run"
     took = duration(result.seconds)
     screen.print(f"{what}, {took}. Store: {plan.store.url}", markup=False, soft_wrap=True)
 

@@ -22,8 +22,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def new_id() -> str:
-    """A sortable id that no one else makes: UTC time to the second and 64 random bits."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(8)}"
+    """A sortable id that no one else makes: UTC time to the microsecond and 64 random bits."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(8)}"
 
 
 def is_digest(text: str) -> bool:

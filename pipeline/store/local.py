@@ -65,7 +65,7 @@ class LocalAdapter:
         found = []
         for folder, _, names in os.walk(self._path(prefix)):
             relative = Path(folder).relative_to(self.root).as_posix()
-            found += [f"{relative}/{name}" for name in names if not name.startswith(_TEMPORARY)]
+            found += [f"{relative}/{name}" for name in names if not name.startswith(".")]
         return sorted(found)
 
     def size_bytes(self, key: str) -> int | None:

@@ -189,7 +189,8 @@ class Owner:
 
 def dump(value: Any) -> bytes:
     """Deterministic JSON for the store."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return text.encode(errors="backslashreplace") + b"\n"  # a lone surrogate stays a JSON escape
 
 
 def load(data: bytes, where: str) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,8 @@ from pipeline.store.remote import RemoteAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_ENTRY = re.compile(r"/\d{8}\.json$")
 
 
 class Store:
@@ -54,7 +58,18 @@ class Store:
         """The record of an action: its presence means done."""
         key = layout.action(action_key)
         data = self.adapter.read(key)
-        return None if data is None else Record.from_bytes(data, f"{self.url}/{key}")
+        if data is None:
+            return None
+        where = f"{self.url}/{key}"
+        try:
+            record = Record.from_bytes(data, where)
+        except CorruptError as error:
+            msg = f"{error}; delete that object and run again, its attempt's seal restores it"
+            raise CorruptError(msg) from error
+        if record.action_key != action_key:
+            msg = f"{where}: is the record of another action ({record.title}); delete it, run again"
+            raise CorruptError(msg)
+        return record
 
     def records(self, action_keys: Iterable[str]) -> dict[str, Record | None]:
         """Many records, requested side by side."""
@@ -63,7 +78,7 @@ class Store:
     def records_of_recipe(self, recipe_digest: str) -> list[Record]:
         """The records that a recipe digest was reached by, oldest attempt first."""
         keys = [key.rsplit("/", 1)[1] for key in self.adapter.list(layout.recipe(recipe_digest))]
-        found = [record for record in map(self.record, keys) if record is not None]
+        found = [record for record in map(self.record, filter(layout.is_digest, keys)) if record]
         return sorted(found, key=lambda record: record.attempt)
 
     def write_marker(self, record: Record, recipe_digest: str) -> None:
@@ -99,7 +114,10 @@ class Store:
         """How an attempt ended, or None while it may still run."""
         key = layout.end(action_key, attempt)
         data = self.adapter.read(key)
-        return None if data is None else End.from_bytes(data, f"{self.url}/{key}")
+        try:
+            return None if data is None else End.from_bytes(data, f"{self.url}/{key}")
+        except CorruptError as error:  # the fence stands; what it said is lost
+            return End(state="unreadable", attempt=attempt, message=str(error))
 
     def ends(self, action_key: str) -> list[End]:
         """How all attempts at an action ended, oldest first."""
@@ -108,10 +126,13 @@ class Store:
         return [end for end in found if end is not None]
 
     def owner(self, action_key: str, epoch: int) -> Owner | None:
-        """Who made a claim."""
+        """Who made a claim; None where it cannot be read, for claims only save work."""
         key = layout.claim(action_key, epoch)
-        row = self.read(key)
-        return None if row is None else build(Owner, row, f"{self.url}/{key}")
+        try:
+            row = self.read(key)
+            return None if row is None else build(Owner, row, f"{self.url}/{key}")
+        except CorruptError:
+            return None
 
     def parts(self, action_key: str, kind: str) -> dict[str, Part]:
         """Finished pieces of an action by part key."""
@@ -123,15 +144,18 @@ class Store:
         return found
 
     def part(self, action_key: str, part_key: str) -> Part | None:
-        """One finished piece."""
+        """One finished piece; None where it cannot be read, for it can be made again."""
         key = layout.part(action_key, part_key)
         data = self.adapter.read(key)
-        return None if data is None else Part.from_bytes(data, f"{self.url}/{key}")
+        try:
+            return None if data is None else Part.from_bytes(data, f"{self.url}/{key}")
+        except CorruptError:
+            return None
 
     def add_ref(self, name: str, value: dict[str, Any]) -> None:
         """Append to the log of a name; the highest entry is current."""
         while True:
-            taken = self.adapter.list(layout.refs(name))
+            taken = self._log(layout.refs(name))
             sequence = int(_stem(taken[-1])) + 1 if taken else 1
             if self.create(
                 layout.ref(name, sequence), {**value, "name": name, "nonce": layout.new_id()}
@@ -140,16 +164,26 @@ class Store:
 
     def ref(self, name: str) -> dict[str, Any] | None:
         """The current entry of a name."""
-        taken = self.adapter.list(layout.refs(name))
-        return self.read(taken[-1]) if taken else None
+        return self._newest(self._log(layout.refs(name)))
 
     def all_refs(self) -> list[dict[str, Any]]:
         """The current entry of every name."""
-        newest: dict[str, str] = {}
-        for key in self.adapter.list("v1/refs"):
-            newest[key.rsplit("/", 1)[0]] = key
-        found = in_parallel(self.read, newest.values())
+        logs: dict[str, list[str]] = {}
+        for key in self._log("v1/refs"):
+            logs.setdefault(key.rsplit("/", 1)[0], []).append(key)
+        found = in_parallel(lambda name: self._newest(logs[name]), logs)
         return [row for row in found.values() if row is not None]
+
+    def _log(self, prefix: str) -> list[str]:
+        """Entries of logs of names; other files that someone left there mean nothing."""
+        return [key for key in self.adapter.list(prefix) if _ENTRY.search(key)]
+
+    def _newest(self, entries: list[str]) -> dict[str, Any] | None:
+        """The newest entry that can be read."""
+        for key in reversed(entries):
+            with suppress(CorruptError):
+                return self.read(key)
+        return None
 
     def prepare(self) -> None:
         """Mark a new store with its format. Called before the first write of a run."""
@@ -167,6 +201,9 @@ class Store:
 
 def open_store(url: str) -> Store:
     """Open a store by URL: a folder, `gs://`, `s3://`, or any fsspec URL for reading."""
+    if not url:
+        msg = "the store's URL is empty; give a folder, gs://... or s3://..."
+        raise UsageError(msg)
     if "://" not in url or url.startswith("file://"):
         path = Path(url.removeprefix("file://"))
         if path.exists() and not path.is_dir():
@@ -175,8 +212,8 @@ def open_store(url: str) -> Store:
         return Store(LocalAdapter(path))
     try:
         filesystem, root = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as error:
-        msg = f"store {url}: {error}"
+    except Exception as error:  # every filesystem has errors of its own
+        msg = f"store {url} cannot be opened: {error}"
         raise StoreError(msg) from error
     return Store(RemoteAdapter(url.rstrip("/"), filesystem, root))
 

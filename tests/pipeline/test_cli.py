@@ -179,7 +179,7 @@ def test_rerun_of_what_never_ran_says_how_to_build_it(seaglass, recipe):
     answer = seaglass("rerun", recipe[0], "total", *recipe[1:], "--on", "inline")
 
     assert answer.code == 2
-    assert "has no record under the present recipe" in answer.err
+    assert "no record under the present recipe for total" in answer.err
 
 
 def test_a_failed_step_is_exit_code_one_with_the_end_of_its_log(seaglass, recipe, project):
