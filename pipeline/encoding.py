@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+from copy import copy
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -166,3 +167,23 @@ def _refused(path: str, value: Any, why: str) -> EncodingError:
         shown = "(too large to show)"
     shown = shown if len(shown) <= 60 else shown[:57] + "..."  # noqa: PLR2004 - a screen's width
     return EncodingError(f"{path} is {type(value).__name__} {shown}: {why}")
+
+
+def in_canonical_order(value: Any) -> Any:
+    """The same value with every map in the order of its encoding, at any depth.
+
+    The order of a map is not identity, so a body must not see the one that the recipe happened to
+    write: two recipes of one digest would give two results.
+    """
+    if type(value) is dict:
+        items = {key: in_canonical_order(item) for key, item in value.items()}
+        return dict(sorted(items.items(), key=lambda pair: encode(pair[0])))
+    if type(value) in (list, tuple):
+        return type(value)(in_canonical_order(item) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        same = copy(value)
+        for spec in fields(value):
+            ordered = in_canonical_order(getattr(value, spec.name))
+            object.__setattr__(same, spec.name, ordered)  # frozen, and already checked
+        return same
+    return value

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import board as states
 from pipeline.attempt import RETRIED, Outcome, StepTask
 from pipeline.diary import DiaryWriter
+from pipeline.encoding import in_canonical_order
 from pipeline.plan import source_manifest_document
 from pipeline.provenance import submission
 from pipeline.reasons import last_run_name
@@ -265,7 +266,7 @@ class Run:
             name=step.name,
             title=title,
             body=step.body,
-            config=step.config,
+            config=in_canonical_order(step.config),
             config_shown=shown(step.config),
             code_digest=closure.digest,
             modules=dict(closure.modules),

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.encoding import digest, encode
+from pipeline.encoding import digest, encode, in_canonical_order
 from pipeline.errors import EncodingError
 from pipeline.step import Resources, Secret, since
 
@@ -340,3 +340,22 @@ def test_digests_are_the_golden_ones():
     }
 
     assert {name: digest(value) for name, value in named.items()} == golden
+
+
+@dataclass(frozen=True)
+class Mixture:
+    weights: dict
+    nested: tuple = ()
+
+
+def test_a_body_sees_maps_in_one_order_whatever_the_recipe_wrote():
+    one = Mixture({"b": 1, "a": [{2: 0, 1: 0}]}, ({"y": 0, "x": 0},))
+    two = Mixture({"a": [{1: 0, 2: 0}], "b": 1}, ({"x": 0, "y": 0},))
+    assert digest(one) == digest(two)
+    assert repr(one) != repr(two)
+
+    ordered = [in_canonical_order(value) for value in (one, two)]
+
+    assert repr(ordered[0]) == repr(ordered[1])
+    assert ordered[0] == one
+    assert list(one.weights) == ["b", "a"]
