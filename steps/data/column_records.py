@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 
 from pipeline.errors import SourceError
-from steps.data.record import Fault, decoded, dropped, record_of
+from steps.data.record import Fault, decoded, record_of, textless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,7 +83,7 @@ def _rows(
             source_id = f"{name}:{row}"
             record = record_of(fields, options, source_id)
         except ValueError as error:
-            yield dropped(row, b"", str(error))
+            yield textless(row, b"", error, fields)
             continue
         yield from faults
         yield record

@@ -13,6 +13,7 @@ from steps.data.ledger import Ledger, merged
 from steps.data.normal_form import document_id, normal_form
 from steps.data.record import Fault
 from steps.data.records import read
+from steps.data.set_aside import SetAside, merged_aside, plural
 from steps.data.summary import megabytes, removal_rows
 from steps.formats import DOWNLOADED_FILES, QUARANTINE
 
@@ -34,9 +35,11 @@ def run(config: DownloadConfig, inputs: Inputs, output: Output) -> None:
     shards = _shards(files, config.shard_bytes)
     results = output.map_shards(fetch_shard, shards)
     ledger = merged(result["ledger"] for result in results)
+    aside = merged_aside(result["aside"] for result in results)
     _refuse_short(ledger, files)
+    _refuse_nothing(ledger, aside)
     ledger.write(output, step="download")
-    output.write_json("summary.json", _summary(ledger, results))
+    output.write_json("summary.json", _summary(ledger, aside, results))
 
 
 def fetch_shard(
@@ -88,15 +91,23 @@ class _ShardReader:
         self._documents = DocumentWriter(output, prefix, file_bytes=file_bytes)
         self._quarantine: list[tuple[Any, ...]] = []
         self._sources: dict[str, list[int]] = {}
+        self._aside = SetAside()
 
     def take(self, file: SourceFile, stream: Any) -> None:
         """Read one file to its end."""
         self.ledger.enter(files=1)
+        aside = SetAside()
+        nothing = True
         for found in read(file.name, stream, self._options):
+            nothing = False
             if isinstance(found, Fault):
                 self._fault(file, found)
-            else:
-                self._document(found)
+                aside.fault(file.name, found, self._options)
+            elif not self._document(found):
+                aside.empty_text(found)
+        if nothing:
+            aside.empty_file(file.name, file.size_bytes)
+        self._aside.merge(aside.as_json())
         self.ledger.leave(files=1)
 
     def close(self) -> dict[str, Any]:
@@ -104,10 +115,11 @@ class _ShardReader:
         self._documents.close()
         table = _table(self._quarantine, QUARANTINE)
         write_table(self._output, f"quarantine-{self._prefix}.parquet", table)
-        faults = {"dropped": 0, "repaired": 0}
-        for row in self._quarantine:
-            faults[row[4]] += 1
-        return {"ledger": self.ledger.as_json(), "faults": faults, "sources": self._sources}
+        return {
+            "ledger": self.ledger.as_json(),
+            "aside": self._aside.as_json(),
+            "sources": self._sources,
+        }
 
     def _fault(self, file: SourceFile, fault: Fault) -> None:
         row = (
@@ -124,13 +136,14 @@ class _ShardReader:
             reason = fault.reason.partition(":")[0]
             self.ledger.remove(reason, documents=fault.documents, bytes=fault.size_bytes)
 
-    def _document(self, record: Record) -> None:
+    def _document(self, record: Record) -> bool:
+        """Write the document of a record; false if its text is empty."""
         before = len(record.text.encode("utf-8", "surrogatepass"))
         self.ledger.enter(documents=1, bytes=before)
         text = normal_form(record.text)
         if not text.strip():
             self.ledger.remove(_EMPTY, documents=1, bytes=before)
-            return
+            return False
         size = len(text.encode())
         self.ledger.remove(_NORMAL_FORM, bytes=before - size)
         self.ledger.leave(documents=1, bytes=size)
@@ -138,6 +151,7 @@ class _ShardReader:
         count = self._sources.setdefault(record.source, [0, 0])
         count[0] += 1
         count[1] += size
+        return True
 
 
 def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
@@ -151,14 +165,20 @@ def _refuse_short(ledger: Ledger, files: Sequence[SourceFile]) -> None:
     if arrived != len(files):
         msg = f"{arrived} of {len(files)} files of the source arrived; nothing is published"
         raise SourceError(msg)
-    documents = ledger.entered.get("documents", 0)
-    for reason, counts in ledger.removed.items():
-        if reason.startswith("no field") and counts["documents"] == documents:
-            msg = f"all {documents} records have {reason}; say text_field= on the source"
-            raise SourceError(msg)
 
 
-def _summary(ledger: Ledger, results: list[dict[str, Any]]) -> dict[str, Any]:
+def _refuse_nothing(ledger: Ledger, aside: SetAside) -> None:
+    if ledger.left.get("documents", 0):
+        return
+    files = plural(ledger.left.get("files", 0), "file")
+    records = plural(ledger.entered.get("documents", 0), "record")
+    msg = f"no usable document among {records} of {files}; nothing is published"
+    if aside.reasons:
+        msg += f". Set aside: {aside.counted()}. First, {aside.first()}"
+    raise SourceError(msg)
+
+
+def _summary(ledger: Ledger, aside: SetAside, results: list[dict[str, Any]]) -> dict[str, Any]:
     sources: dict[str, list[int]] = {}
     for result in results:
         for name, (documents, size) in result["sources"].items():
@@ -170,11 +190,10 @@ def _summary(ledger: Ledger, results: list[dict[str, Any]]) -> dict[str, Any]:
         "files": ledger.left.get("files", 0),
         "documents": ledger.left.get("documents", 0),
         "text": megabytes(ledger.left.get("bytes", 0)),
-        "quarantined places": sum(result["faults"]["dropped"] for result in results),
-        "repaired places": sum(result["faults"]["repaired"] for result in results),
+        **aside.facts(),
     }
     rows = [[name, documents, megabytes(size)] for name, (documents, size) in largest[:8]]
     title = "Largest sources" if len(largest) > len(rows) else "Sources"
     table = {"title": title, "columns": ["source", "documents", "text"], "rows": rows}
-    tables = [table, *removal_rows(ledger)]
+    tables = [table, *aside.table(), *removal_rows(ledger)]
     return {"title": "Downloaded documents", "facts": facts, "tables": tables}

@@ -6,7 +6,7 @@ import json
 from typing import IO, TYPE_CHECKING, Any
 
 from steps.data.decompress import chunks
-from steps.data.record import Fault, decoded, dropped, record_of
+from steps.data.record import Fault, decoded, dropped, record_of, textless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,6 +58,7 @@ def _parsed(
         yield dropped(offset, data, "blank line", documents=0)
         return
     text, faults = decoded(data, offset)
+    fields: Any = None
     try:
         fields = _DECODER.decode(text.lstrip("\ufeff"))
         if not isinstance(fields, dict):
@@ -67,7 +68,7 @@ def _parsed(
     except json.JSONDecodeError as error:
         yield dropped(offset, data, f"not JSON: {error.msg}, character {error.pos}")
     except (ValueError, RecursionError) as error:
-        yield dropped(offset, data, str(error))
+        yield textless(offset, data, error, fields or {})
     else:
         yield from faults
         yield record

@@ -46,8 +46,15 @@ def _matches(pattern: str) -> list[tuple[str, Path]]:
     root = _fixed_part(full)
     paths = [Path(p) for p in glob.iglob(str(full), recursive=True)]  # noqa: PTH207 - Path.glob cannot start from an absolute pattern
     files = [path for path in paths if path.is_file()]
+    dangling = [path for path in paths if path.is_symlink() and not path.exists()]
+    if dangling:
+        msg = (
+            f"{dangling[0]}, which {pattern!r} matches, is a symbolic link to "
+            f"{dangling[0].readlink()}, and that does not exist; mend the link or remove it"
+        )
+        raise SourceError(msg)
     if not files:
-        msg = f"no file matches {pattern!r} (looked for {full}); {_nearest(root)}"
+        msg = f"no file matches {pattern!r} (looked for {full}); {_why_none(pattern, full, paths)}"
         raise SourceError(msg)
     return [(path.relative_to(root).as_posix(), path) for path in files]
 
@@ -59,6 +66,19 @@ def _fixed_part(path: Path) -> Path:
             break
         fixed /= part
     return fixed
+
+
+def _why_none(pattern: str, full: Path, paths: list[Path]) -> str:
+    if full.is_dir():
+        below = pattern.rstrip("/") + "/**/*"
+        return f"it is a folder: say {below!r} for all files below it, or a narrower pattern"
+    if full.is_file():
+        literal = glob.escape(pattern)
+        return f"the file is there, but its name holds wildcards: write it {literal!r}"
+    if any(path.is_dir() for path in paths):
+        below = pattern.rstrip("/") + "/**/*"
+        return f"it matches only folders, such as {paths[0]}: say {below!r} for the files below"
+    return _nearest(_fixed_part(full))
 
 
 def _nearest(folder: Path) -> str:

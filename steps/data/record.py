@@ -28,7 +28,8 @@ class Fault(NamedTuple):
     """A place that could not be read as it is.
 
     `offset` counts bytes of the decompressed file, or rows of a columnar one. `outcome` is dropped
-    or repaired, `documents` how many are known to be lost with it.
+    or repaired, `documents` how many are known to be lost with it, `fields` what the record holds
+    when only its text is wrong.
     """
 
     offset: int
@@ -37,6 +38,7 @@ class Fault(NamedTuple):
     outcome: str
     excerpt: bytes
     documents: int = 0
+    fields: tuple[str, ...] = ()
 
 
 Found: TypeAlias = Record | Fault
@@ -61,6 +63,11 @@ def decoded(data: bytes, offset: int) -> tuple[str, list[Fault]]:
         around = data[max(0, error.start - 20) : error.start + 20]
         reason = f"not UTF-8 in {count} places; U+FFFD stands there"
         return text, [Fault(offset + error.start, count, reason, "repaired", around)]
+
+
+def textless(offset: int, data: bytes, error: Exception, fields: Mapping[str, Any]) -> Fault:
+    """The fault of a record that `record_of` refused."""
+    return dropped(offset, data, str(error))._replace(fields=tuple(fields))
 
 
 def record_of(fields: Mapping[str, Any], options: Mapping[str, Any], source_id: str) -> Record:

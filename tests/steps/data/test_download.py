@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 from pathlib import Path
 
@@ -151,7 +152,7 @@ def test_a_stream_that_breaks_off_keeps_what_decodes_and_names_its_end(download,
     data = lines(*({"text": hashlib.sha256(bytes([n])).hexdigest()} for n in range(200)))
     packed = compress(data)
 
-    artifact = download(a_jsonl_gz=packed[: len(packed) * 6 // 10] if data else b"")
+    artifact = download(a_jsonl_gz=packed[: len(packed) * 6 // 10], b_txt=b"whole")
 
     reasons = [reason for _, reason, _ in faults(artifact)]
     assert reasons[-1].endswith("stream ends early")
@@ -161,7 +162,9 @@ def test_a_stream_that_breaks_off_keeps_what_decodes_and_names_its_end(download,
 
 
 def test_empty_and_blank_texts_are_removed_by_name(download):
-    artifact = download(a_jsonl=lines({"text": ""}, {"text": " \n\t"}, {"text": "\0"}))
+    artifact = download(
+        a_jsonl=lines({"text": ""}, {"text": " \n\t"}, {"text": "\0"}, {"text": "one"})
+    )
 
     ledger = artifact.read_json("ledger.json")
     assert ledger["removed"]["empty"] == {"bytes": 4, "documents": 3}
@@ -205,15 +208,108 @@ def test_a_word_of_ten_megabytes_is_a_document(download):
     assert [len(text) for text in texts(artifact)] == [10_000_000]
 
 
-def test_an_empty_file_is_an_empty_shard(download):
-    artifact = download(a_jsonl=b"")
+def test_an_empty_file_beside_a_full_one_is_an_empty_shard_and_is_told(download):
+    artifact = download(shard_bytes=1, a_jsonl=b"", b_jsonl=lines({"text": "one"}))
 
-    assert artifact.read_json("ledger.json")["out"] == {"files": 1}
-    assert texts(artifact) == []
+    assert artifact.read_json("ledger.json")["out"]["files"] == 2
+    facts = artifact.read_json("summary.json")["facts"]
+    assert facts["first place"] == "'a.jsonl': file without a record"
+
+
+def parquet_bytes(**columns: pa.Array) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+DOCUMENTS_200 = [{"text": f"text {n}", "id": n} for n in range(200)]
+ARRAY = json.dumps(DOCUMENTS_200).encode()
+NOTHING_USABLE = {
+    "a JSON array": ("a_json", ARRAY, "1 x list, not a JSON object.*it is a JSON array: write one"),
+    "an indented JSON array": (
+        "a_json",
+        json.dumps(DOCUMENTS_200, indent=1).encode(),
+        "x not JSON.*byte 0 of 'a.json'.*it is a JSON array: write one object per line",
+    ),
+    "an indented object": (
+        "a_json",
+        json.dumps({"text": "a"}, indent=1).encode(),
+        "3 x not JSON.*an object goes over several lines",
+    ),
+    "UTF-16 with its mark": (
+        "a_jsonl",
+        lines(*DOCUMENTS_200).decode().encode("utf-16"),
+        "x not JSON.*it looks like UTF-16: convert it to UTF-8",
+    ),
+    "UTF-16 without its mark": (
+        "a_jsonl",
+        lines(*DOCUMENTS_200).decode().encode("utf-16-be"),
+        "it looks like UTF-16: convert it to UTF-8",
+    ),
+    "null texts": (
+        "a_jsonl",
+        lines(*[{"text": None, "id": 1}] * 200),
+        "200 records of 1 file.* 200 x field 'text' is null.*say text_field=.*other fields: id$",
+    ),
+    "texts that are numbers": (
+        "a_parquet",
+        parquet_bytes(text=pa.array([1, 2]), body=pa.array(["a", "b"])),
+        "2 x field 'text' is int.*row 0 of 'a.parquet'.*other fields: body$",
+    ),
+    "empty texts": (
+        "a_jsonl",
+        lines(*[{"text": " ", "body": "a"}] * 3),
+        "3 x empty text.*First, 'a.jsonl:1'.*other fields: body$",
+    ),
+    "an empty file": ("a_jsonl", b"", "0 records.*1 x file without a record.*'a.jsonl'.*0 bytes"),
+    "an empty gzip file": ("a_jsonl_gz", gzip.compress(b""), "1 x file without a record"),
+    "blank lines": ("a_jsonl", b"\n \n\n", "3 x blank line. First, byte 0 of 'a.jsonl'"),
+    "a table of no rows": (
+        "a_parquet",
+        parquet_bytes(text=pa.array([], pa.string())),
+        "1 x file without a record",
+    ),
+    "a cut gzip file": ("a_jsonl_gz", gzip.compress(ARRAY)[:12], "cut or damaged: fetch it anew"),
+    "a zip archive": ("a_jsonl", b"PK\x03\x04 and so on", "is a zip archive: unpack it"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"), NOTHING_USABLE.values(), ids=NOTHING_USABLE.keys()
+)
+def test_a_source_without_a_usable_document_is_refused_with_the_next_move(
+    download, name, data, message
+):
+    with pytest.raises(SourceError, match=f"no usable document among .*{message}"):
+        download(**{name: data})
+
+
+def test_what_is_set_aside_is_counted_by_reason_and_file_in_the_summary(download):
+    good = lines(*({"text": hashlib.sha256(bytes([n])).hexdigest()} for n in range(200)))
+    latin = b'{"text": "caf\xe9"}\n' * 2
+    packed = gzip.compress(good)
+
+    artifact = download(
+        shard_bytes=1,
+        a_jsonl_gz=packed[: len(packed) // 2],
+        b_jsonl=latin + b"[1]\n",
+        c_jsonl=latin + b"[1]\n[2]\n",
+    )
+
+    summary = artifact.read_json("summary.json")
+    assert summary["facts"]["set aside"] == "5 places in 3 files"
+    assert summary["facts"]["repaired"] == "4 places in 2 files"
+    assert "of 'a.jsonl.gz': line cut off" in summary["facts"]["first place"]
+    assert summary["tables"][1]["rows"] == [
+        ["not UTF-8", "repaired", 4, 2],
+        ["list, not a JSON object", "dropped", 3, 2],
+        ["gzip stream ends early", "dropped", 1, 1],
+        ["line cut off where its stream breaks", "dropped", 1, 1],
+    ]
 
 
 def test_a_text_column_that_is_missing_everywhere_is_an_error(download):
-    with pytest.raises(SourceError, match="all 2 records have no field 'content'; say text_field="):
+    with pytest.raises(SourceError, match=r"2 x no field 'content'.*say text_field=.*fields: text"):
         download(text_field="content", a_jsonl=lines({"text": "a"}, {"text": "b"}))
 
 

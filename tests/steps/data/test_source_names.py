@@ -46,3 +46,17 @@ def test_globs_are_local_files():
 def test_what_cannot_be_meant_is_refused_with_the_text(text):
     with pytest.raises(ConfigError, match="source"):
         source_from(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hf://a/b", "hf://", f"hf://datasets/a/b@{COMMIT},hf://datasets/c/d@{COMMIT}", "x,hf://a"],
+)
+def test_a_hub_dataset_of_another_form_is_shown_the_form(text):
+    with pytest.raises(ConfigError, match="hf://datasets/ORG/NAME@COMMIT"):
+        source_from(text)
+
+
+def test_an_unknown_protocol_is_named_with_the_known_ones():
+    with pytest.raises(ConfigError, match=r"ftp:// is no known protocol.*gs://.*hf://datasets/ORG"):
+        source_from("ftp://host/x.jsonl")

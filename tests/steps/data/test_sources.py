@@ -124,6 +124,37 @@ def test_a_pattern_in_a_folder_that_is_missing_says_up_to_where_the_path_exists(
         resolve_local(f"{tmp_path}/no/such/*.txt")
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_folder_is_named_as_one_with_the_pattern_for_its_files(tmp_path, slash):
+    write(tmp_path, d__a_dot_txt="one")
+
+    with pytest.raises(SourceError, match=r"it is a folder: say '.*/d/\*\*/\*'"):
+        resolve_local(f"{tmp_path}/d{slash}")
+
+
+def test_a_pattern_that_matches_only_folders_says_so(tmp_path):
+    write(tmp_path, d__e__a_dot_txt="one")
+
+    with pytest.raises(SourceError, match=r"only folders, such as .*/d/e: say '.*/d/\*/\*\*/\*'"):
+        resolve_local(f"{tmp_path}/d/*")
+
+
+@pytest.mark.parametrize("pattern", ["b.txt", "*.txt"])
+def test_a_link_to_nowhere_is_refused_also_beside_good_files(tmp_path, pattern):
+    write(tmp_path, a_dot_txt="one")
+    (tmp_path / "b.txt").symlink_to("gone.txt")
+
+    with pytest.raises(SourceError, match=r"b\.txt, .* link to gone\.txt, .* does not exist"):
+        resolve_local(f"{tmp_path}/{pattern}")
+
+
+def test_a_file_whose_name_holds_wildcards_is_shown_escaped(tmp_path):
+    (tmp_path / "a[1].txt").write_text("one")
+
+    with pytest.raises(SourceError, match=r"name holds wildcards: write it '.*a\[\[\]1\]\.txt'"):
+        resolve_local(f"{tmp_path}/a[1].txt")
+
+
 def test_two_files_of_one_logical_name_are_refused(tmp_path):
     write(tmp_path, x__a_dot_txt="one", y__a_dot_txt="two")
 
