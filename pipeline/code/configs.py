@@ -1,17 +1,27 @@
 """What counts of a config class that a body is handed without naming it.
 
-Its field values are in the step's config already, and so is all that `__post_init__` did to them.
+Its field values are in the step's config already, and so is what `__post_init__` made of them.
 Counting the fields as code too would undo `since`: adding one would move every address. What is
-left is what the body can call: methods, properties and class constants.
+left is what the body can call or read besides: methods, properties, class constants, defaults of
+`InitVar`, and a `__post_init__` that may do more than check and derive fields.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+from typing import TYPE_CHECKING
 
+from pipeline.code.imports import Target
 from pipeline.code.module import Statement
+from pipeline.code.post_init import only_fills_fields
 from pipeline.code.simplify import dotted, is_no_op
+
+if TYPE_CHECKING:
+    from pipeline.code.module import ModuleSource
+
+_NO_FIELDS = frozenset({"ClassVar", "InitVar"})
+_DATACLASS = Target("dataclasses", ("dataclass",))
 
 
 def behaviour_of(statement: Statement) -> tuple[Statement | None, list[tuple[str, ...]]]:
@@ -19,20 +29,42 @@ def behaviour_of(statement: Statement) -> tuple[Statement | None, list[tuple[str
     node = statement.node
     if not isinstance(node, ast.ClassDef):
         return statement, []
-    bases = [dotted(base) for base in node.bases]
-    kept = [item for item in node.body if not is_no_op(item) and not _is_value(item)]
-    if not kept:
-        return None, [base for base in bases if base]
+    bases = [base for base in map(dotted, node.bases) if base]
+    kept = _behaving(node, statement.module)
+    decorators = [item for item in node.decorator_list if not _is_dataclass(item, statement.module)]
+    if not (kept or decorators or node.keywords):
+        return None, bases
     reduced = copy.copy(node)
     reduced.body = copy.deepcopy(kept)
-    reduced.bases, reduced.keywords, reduced.decorator_list = [], [], []
-    return Statement(statement.module, reduced, statement.first_line), [
-        base for base in bases if base
+    reduced.bases, reduced.decorator_list = [], copy.deepcopy(decorators)
+    return Statement(statement.module, reduced, statement.first_line), bases
+
+
+def _behaving(node: ast.ClassDef, module: ModuleSource) -> list[ast.stmt]:
+    """The statements of the class that the encoding of the config does not hold."""
+    annotated = [item for item in node.body if isinstance(item, ast.AnnAssign)]
+    fields = {id(item): dotted(item.target) for item in annotated if _is_field(item, module)}
+    names = frozenset(name for chain in fields.values() for name in chain)
+    return [
+        item
+        for item in node.body
+        if not (is_no_op(item) or id(item) in fields or only_fills_fields(item, names))
     ]
 
 
-def _is_value(item: ast.stmt) -> bool:
-    """Whether the encoding of the config holds it: a field, or what checks and derives fields."""
-    if isinstance(item, ast.AnnAssign):
-        return "ClassVar" not in dotted(item.annotation)
-    return isinstance(item, ast.FunctionDef) and item.name == "__post_init__"
+def _is_field(item: ast.AnnAssign, module: ModuleSource) -> bool:
+    annotation = item.annotation
+    if isinstance(annotation, ast.Constant):
+        return not any(word in str(annotation.value) for word in _NO_FIELDS)
+    parts = dotted(annotation)
+    imported = module.imports.get(parts[0], []) if parts else []
+    words = {*parts, *(name for target in imported for name in target.names)}
+    if "InitVar" in words and item.value is None:
+        return True  # nothing but a name, which `__post_init__` takes
+    return words.isdisjoint(_NO_FIELDS)
+
+
+def _is_dataclass(decorator: ast.expr, module: ModuleSource) -> bool:
+    parts = dotted(decorator)
+    imported = module.imports.get(parts[0], []) if parts else []
+    return any(Target(t.module, t.names + parts[1:]) == _DATACLASS for t in imported)

@@ -1,7 +1,8 @@
 """What the standard library offers to reach code or files by a computed name.
 
 None of it can be followed statically. `CODE` makes a whole package count, `FILES` makes the data
-files of a package count; both are said in the plan.
+files of a package count, `TEXTS` reads docstrings, annotations or source, and makes all that a body
+uses count as written; each is said in the plan.
 """
 
 from __future__ import annotations
@@ -16,6 +17,13 @@ CODE = frozenset(
     """.split()  # noqa: SIM905 - a list would take a line for each
 )
 FILES = frozenset({"importlib.resources", "pkgutil.get_data"})
+TEXTS = frozenset(
+    """
+    annotationlib inspect.cleandoc inspect.get_annotations inspect.getcomments inspect.getdoc
+    inspect.getfullargspec inspect.getsource inspect.getsourcelines inspect.signature
+    inspect.Signature linecache pydoc typing.get_type_hints typing_extensions.get_type_hints
+    """.split()  # noqa: SIM905 - a list would take a line for each
+)
 FILE_NAMES = frozenset({"__file__", "__path__", "__spec__", "__loader__"})
 
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pipeline.code.dispatch import CODE, FILE_NAMES, FILES, matching
+from pipeline.code.dispatch import CODE, FILE_NAMES, FILES, TEXTS, matching
 from pipeline.code.distributions import is_stdlib
 from pipeline.code.imports import Target
 from pipeline.code.record import CodeClosure
@@ -64,6 +64,7 @@ class Follower:
         self.files: dict[str, bytes] = {}
         self.distributions: dict[str, str] = {}
         self.modules: dict[str, str] = {}
+        self.as_written = False
         self.notices: set[str] = set()
         self.work: list[Work] = []
         self.pushed: set[Work] = set()
@@ -185,6 +186,8 @@ class Follower:
             self.reach_named_import(call, Spot(module, call.line))
         for target, line in references.lookups.items():
             self.reach_lookup(target, Spot(module, line))
+        for name, line in references.text_reads.items():
+            self.count_as_written(Spot(module, line), name)
 
     def reach(self, target: Target, spot: Spot) -> None:
         """Whatever a target stands for."""
@@ -199,7 +202,9 @@ class Follower:
 
     def reach_external(self, dotted: str, spot: Spot) -> None:
         """Standard library: only dispatch matters. Anything else: a distribution."""
-        if not is_stdlib(dotted):
+        if by := matching(dotted, TEXTS):
+            self.count_as_written(spot, by)
+        elif not is_stdlib(dotted):
             provided = self.reader.distributions.providing(dotted)
             self.distributions.update(provided)
             if not provided:
@@ -218,6 +223,8 @@ class Follower:
             self.count_files(spot, name)
         elif is_global and f"builtins.{name}" in CODE:
             self.fall_back(spot, name)
+        elif name == "__annotations__":
+            self.count_as_written(spot, name)
         elif name == "__dict__":
             self.reach_lookup(Target(found.module), spot)
         elif not is_global and not name.startswith("__"):
@@ -270,7 +277,14 @@ class Follower:
         """Let the data files of a package count, and say so."""
         package = spot.module.name.partition(".")[0]
         self.files.update(self.tree.data_files(package))
-        self.note(spot, f"{what} is used", f"all data files of {package} count")
+        counts = f"all data files of {package} count; files outside {package} are not seen"
+        self.note(spot, f"{what} is used", f"{counts}, declare them as sources")
+
+    def count_as_written(self, spot: Spot, what: str) -> None:
+        """Let docstrings, annotations and comments count in all that the body uses, and say so."""
+        self.as_written = True
+        counts = "what this body uses counts as written, with docstrings, annotations and comments"
+        self.note(spot, f"{what} reads code as data", counts)
 
     def note(self, spot: Spot, what: str, consequence: str) -> None:
         """Remember what the plan should say."""
@@ -279,7 +293,10 @@ class Follower:
     def result(self, body: str) -> CodeClosure:
         """The closure as it stands."""
         counted = {**self.behaviours, **self.symbols}
-        digests = {key: self.reader.digest_and_text(found) for key, found in counted.items()}
+        digests = {
+            key: self.reader.digest_and_text(found, as_written=self.as_written)
+            for key, found in counted.items()
+        }
         files = {path: hashlib.sha256(data).hexdigest() for path, data in self.files.items()}
         return CodeClosure(
             body=body,

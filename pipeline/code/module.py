@@ -15,6 +15,7 @@ from functools import cached_property
 from importlib.util import decode_source
 from typing import TYPE_CHECKING
 
+from pipeline.code.guards import type_checking_guards
 from pipeline.code.imports import bound_targets, loaded_targets, star_module
 from pipeline.code.normal_form import normal_form
 from pipeline.code.references import Load, References, references_of
@@ -24,6 +25,7 @@ from pipeline.errors import CodeError
 
 if TYPE_CHECKING:
     from pipeline.code.imports import Place, Target
+    from pipeline.code.simplify import Declared, Guards
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPILERS = ("numba", "triton")
@@ -38,15 +40,19 @@ class Statement:
     first_line: int
 
     @cached_property
+    def declared(self) -> Declared:
+        """Names that bare annotations declared; asking for them simplifies the node, once."""
+        return simplify(self.node, self.module.compiler_names, self.module.guards)
+
+    @cached_property
     def references(self) -> References:
         """What it refers to outside itself."""
-        declared = simplify(self.node, self.module.compiler_names)
-        return references_of(self.node, self.module.place, declared)
+        return references_of(self.node, self.module.place, self.declared)
 
     @cached_property
     def form(self) -> bytes:
         """The canonical bytes."""
-        assert self.references is not None  # the walk simplifies the tree first
+        assert self.declared is not None  # asking simplifies the tree first
         return normal_form([self.node])
 
     @property
@@ -80,7 +86,10 @@ class ModuleSource:
         source = _decoded(self.data, self.path)
         self.lines = source.split("\n")
         self.place = self.place._replace(has_walrus=":=" in source)
-        for statement in _live(_parsed(source, self.path).body):
+        body = _parsed(source, self.path).body
+        checks = "TYPE_CHECKING" in source
+        self.guards = type_checking_guards(body, source) if checks else frozenset()
+        for statement in _live(body, self.guards):
             self._add(statement)
 
     @property
@@ -184,7 +193,7 @@ def _parsed(source: str, path: str) -> ast.Module:
         raise CodeError(msg) from error
 
 
-def _live(body: list[ast.stmt]) -> list[ast.stmt]:
+def _live(body: list[ast.stmt], guards: Guards) -> list[ast.stmt]:
     """The top-level statements that run; the docstring becomes `__doc__ = ...`."""
     found: list[ast.stmt] = []
     if body and is_no_op(body[0]) and isinstance(body[0], ast.Expr):
@@ -193,7 +202,7 @@ def _live(body: list[ast.stmt]) -> list[ast.stmt]:
     work = body[::-1]
     while work:
         node = work.pop()
-        live = live_branch(node)
+        live = live_branch(node, guards)
         if live == [node]:
             found.append(node)
         else:

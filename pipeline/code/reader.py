@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.code.configs import behaviour_of
 from pipeline.code.distributions import Distributions
-from pipeline.code.effects import import_effects
+from pipeline.code.effects import EffectFinder
 from pipeline.code.follower import Behaviour, Follower
 from pipeline.code.normal_form import digest_of
 from pipeline.code.record import CodeClosure
@@ -46,6 +46,7 @@ class CodeReader:
         self.tree = tree
         self.resolver = Resolver(tree)
         self.distributions = Distributions(versions)
+        self._finder = EffectFinder(self.resolver)
         self._effects: dict[str, list[Statement]] = {}
         self._behaviours: dict[Statement, tuple[Statement | None, list[tuple[str, ...]]]] = {}
         self._digests: dict[tuple[Statement, ...], tuple[str, str]] = {}
@@ -77,7 +78,7 @@ class CodeReader:
     def effects(self, module: ModuleSource) -> list[Statement]:
         """Statements of the module that count whenever it is loaded."""
         if module.name not in self._effects:
-            self._effects[module.name] = import_effects(self.resolver, module)
+            self._effects[module.name] = self._finder.effects(module)
         return self._effects[module.name]
 
     def behaviour(self, statement: Statement) -> tuple[Statement | None, list[tuple[str, ...]]]:
@@ -86,13 +87,16 @@ class CodeReader:
             self._behaviours[statement] = behaviour_of(statement)
         return self._behaviours[statement]
 
-    def digest_and_text(self, statements: list[Statement]) -> tuple[str, str]:
-        """Digest of the normal forms of some statements, and their source."""
+    def digest_and_text(
+        self, statements: list[Statement], *, as_written: bool = False
+    ) -> tuple[str, str]:
+        """Digest of the normal forms of some statements, or of their source, and that source."""
         key = tuple(statements)
         if key not in self._digests:
             form = b"".join(statement.form for statement in statements)
             self._digests[key] = digest_of(form), "\n".join(s.text for s in statements)
-        return self._digests[key]
+        digest, text = self._digests[key]
+        return (digest_of(text.encode()) if as_written else digest), text
 
 
 @contextmanager

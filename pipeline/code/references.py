@@ -31,10 +31,14 @@ if TYPE_CHECKING:
 
 BODY_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
-_MUTATORS = frozenset(
+MUTATORS = frozenset(
     """add append appendleft clear discard extend insert pop popitem register remove setdefault
     update""".split()  # noqa: SIM905 - a list would take a line for each
 )
+SETTERS = frozenset(
+    """setattr delattr setitem delitem __setattr__ __delattr__ __setitem__ __delitem__""".split()  # noqa: SIM905 - a list would take a line for each
+)
+READS_TEXT = frozenset({"__doc__", "__annotations__", "__annotate__"})
 _IMPORTERS = frozenset({"import_module", "__import__", "resolve_name"})
 
 
@@ -63,8 +67,9 @@ class References:
     """Everything that one statement refers to.
 
     `targets` and `body_names` carry the line of their first use. `lookups` are the objects that
-    `getattr` and its like see with a computed name. `writes_state`: a function in it assigns
-    into, or calls a mutating method of, something global.
+    `getattr` and its like see with a computed name, `text_reads` where docstrings or annotations
+    are read as data. `writes_state`: a function in it assigns into, or uses a mutating method of,
+    something global.
     """
 
     targets: dict[Target, int] = field(default_factory=dict)
@@ -72,6 +77,7 @@ class References:
     body_names: dict[str, int] = field(default_factory=dict)
     named_imports: list[NamedImport] = field(default_factory=list)
     lookups: dict[Target, int] = field(default_factory=dict)
+    text_reads: dict[str, int] = field(default_factory=dict)
     writes_state: bool = False
 
 
@@ -121,7 +127,8 @@ class _Walk:
         while isinstance(target, ast.Attribute | ast.Subscript):
             target = target.value
         if scope is not None and isinstance(target, ast.Name):
-            self.found.writes_state |= bool(self.targets(target.id, (), scope))
+            of_class = target.id == "cls"  # outlives the call
+            self.found.writes_state |= of_class or bool(self.targets(target.id, (), scope))
 
     def new_scope(self, node: ast.AST, names: set[str], block: list[ast.AST]) -> Bindings:
         bindings = bindings_of(block, self.place)
@@ -139,6 +146,11 @@ def _visit_attribute(walk: _Walk, node: ast.Attribute, scope: Scope | None) -> N
     if not isinstance(node.ctx, ast.Load):
         walk.note_write(node, scope)
     base, names = _chain(node)
+    if names[-1] in MUTATORS:  # also where it is only handed on, as in `map(TABLE.append, ...)`
+        walk.note_write(node, scope)
+        walk.found.writes_state |= scope is None  # `put = TABLE.append`
+    if not READS_TEXT.isdisjoint(names) and isinstance(node.ctx, ast.Load):
+        walk.found.text_reads.setdefault(names[-1], node.lineno)
     if "__subclasses__" in names:
         walk.refer([Target("builtins", ("type", "__subclasses__"))], node.lineno)
     if isinstance(base, ast.Name):
@@ -156,7 +168,11 @@ def _visit_subscript(walk: _Walk, node: ast.Subscript, scope: Scope | None) -> N
 
 def _visit_constant(walk: _Walk, node: ast.Constant, scope: Scope | None) -> None:
     del scope
-    if isinstance(node.value, str) and BODY_NAME.fullmatch(node.value):
+    if not isinstance(node.value, str):
+        return
+    if node.value in READS_TEXT:  # of `getattr(x, "__doc__")`
+        walk.found.text_reads.setdefault(node.value, node.lineno)
+    if BODY_NAME.fullmatch(node.value):
         walk.found.body_names.setdefault(node.value, node.lineno)
 
 
@@ -169,8 +185,8 @@ def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
             seen = _imported_by_name(walk, node, walk.targets(base.id, names, scope))
         elif last in _LOOKUPS:
             seen = _looked_up(walk, node, scope)
-        elif names and last in _MUTATORS:
-            walk.note_write(node.func, scope)
+        if last in SETTERS:
+            walk.note_write(node.args[0], scope)
     for child in children(node):
         if child not in seen:
             walk.push(child, scope)

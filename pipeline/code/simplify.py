@@ -2,7 +2,8 @@
 
 Annotations stay where something reads them when the program runs: in class bodies (they make
 dataclass fields), and in functions whose decorator compiles or dispatches by them (numba, Triton,
-`singledispatch`). `if TYPE_CHECKING:` leaves only its `else` branch, which is what runs.
+`singledispatch`). `if TYPE_CHECKING:` leaves only its `else` branch, which is what runs, where
+the name is typing's.
 
 The tree is changed in place; positions stay.
 """
@@ -17,16 +18,22 @@ if TYPE_CHECKING:
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Declared: TypeAlias = dict[ast.AST, set[str]]
+Guards: TypeAlias = frozenset[tuple[str, ...]]
 
 _READS_ANNOTATIONS = ("jit", "numba", "triton", "register", "vectorize", "cfunc", "autotune")
 
 
-def simplify(statement: ast.stmt, readers: frozenset[str] = frozenset()) -> Declared:
+def simplify(
+    statement: ast.stmt,
+    readers: frozenset[str] = frozenset(),
+    guards: Guards = frozenset({("TYPE_CHECKING",)}),
+) -> Declared:
     """Simplify one top-level statement.
 
     Args:
         statement: changed in place.
         readers: names in this module that stand for numba, Triton or something inside them.
+        guards: what stands for `typing.TYPE_CHECKING` in this module.
 
     Returns:
         For each function the names that a bare `x: int` made local to it. The statement itself
@@ -43,19 +50,19 @@ def simplify(statement: ast.stmt, readers: frozenset[str] = frozenset()) -> Decl
                 _drop_annotations(node)
         elif isinstance(node, ast.ClassDef):
             scope, keep = node, keep or _reads_annotations(node, readers)
-        inner = _simplified_blocks(node, scope, declared, keep=keep)
+        inner = _simplified_blocks(node, scope, declared, guards=guards, keep=keep)
         work.extend((child, scope, keep) for child in inner)
     return declared
 
 
-def live_branch(node: ast.stmt) -> list[ast.stmt]:
+def live_branch(node: ast.stmt, guards: Guards) -> list[ast.stmt]:
     """The statements that run in place of `node`: all of it, or one branch of TYPE_CHECKING."""
     if not isinstance(node, ast.If):
         return [node]
-    if _is_type_checking(node.test):
+    if dotted(node.test) in guards:
         return node.orelse
     if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
-        return node.body if _is_type_checking(node.test.operand) else [node]
+        return node.body if dotted(node.test.operand) in guards else [node]
     return [node]
 
 
@@ -75,10 +82,6 @@ def dotted(node: ast.expr) -> tuple[str, ...]:
         parts.append(node.attr)
         node = node.value
     return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else ()
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    return dotted(test)[-1:] == ("TYPE_CHECKING",)
 
 
 def _reads_annotations(node: Function | ast.ClassDef, readers: frozenset[str]) -> bool:
@@ -103,7 +106,7 @@ def _all_args(args: ast.arguments) -> Iterable[ast.arg]:
 
 
 def _simplified_blocks(
-    node: ast.AST, scope: ast.AST, declared: Declared, *, keep: bool
+    node: ast.AST, scope: ast.AST, declared: Declared, *, guards: Guards, keep: bool
 ) -> list[ast.AST]:
     """Simplify the blocks of `node`; returns the compound statements in them."""
     inner: list[ast.AST] = []
@@ -114,7 +117,7 @@ def _simplified_blocks(
         statements = [
             kept
             for child in block
-            for live in live_branch(child)
+            for live in live_branch(child, guards)
             for kept in _kept(live, scope, declared, keep=keep)
         ]
         setattr(node, name, statements)

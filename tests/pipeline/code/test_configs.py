@@ -96,3 +96,79 @@ def test_a_config_class_of_fields_only_adds_no_symbol(follow):
 
     assert set(found.symbols) == {"lab.body:run"}
     assert set(found.modules) == {"lab.body", "lab.config"}
+
+
+SETS = [
+    "object.__setattr__(self, 'z', {})",
+    "object.__setattr__(self, name, {})",
+    "self.z = {}",
+    "self.z[0] = {}",
+    "self.__dict__['z'] = {}",
+    "setattr(self, 'z', {})",
+    "vars(self)['z'] = {}",
+    "self.prepare({})",
+    "prepare(self, {})",
+    "self.values.append({})",
+    "super().__setattr__('z', {})",
+    "for self.z in [{}]: pass",
+    "TABLE.append({})",
+]
+CHECKS = [
+    "assert self.width < {}",
+    "if self.width > {}:\n            raise ValueError(f'{{self.width}}')",
+    "check(self.width, {})",
+    "least = {}\n        assert self.width > least",
+    "for x in [{}]:\n            assert self.width != x",
+    "object.__setattr__(self, 'width', {})",
+    "if self.name.startswith('{}'):\n            raise ValueError(self.name)",
+]
+SHAPE = """from dataclasses import InitVar, dataclass, field
+
+
+{before}@dataclass
+class Config:
+    width: int
+    seed: InitVar[int] = {default}
+
+    def __post_init__(self, seed):
+        {statement}
+"""
+
+
+def shaped(statement="pass", *, before="", default=1):
+    text = SHAPE.format(statement=statement, before=before, default=default)
+    return {**FILES, "lab/config.py": text}
+
+
+@pytest.mark.parametrize("statement", SETS)
+def test_a_post_init_that_may_set_more_than_fields_counts(follow, statement):
+    before = follow(shaped(statement.format(1)), configs=CONFIGS)
+
+    after = follow(shaped(statement.format(2)), configs=CONFIGS)
+
+    assert before.digest != after.digest
+
+
+@pytest.mark.parametrize("statement", CHECKS)
+def test_a_post_init_that_checks_or_derives_fields_does_not_count(follow, statement):
+    before = follow(shaped(statement.format(1)), configs=CONFIGS)
+
+    after = follow(shaped(statement.format(2)), configs=CONFIGS)
+
+    assert before.digest == after.digest
+
+
+def test_the_default_of_an_init_variable_counts(follow):
+    before = follow(shaped(default=1), configs=CONFIGS)
+
+    assert before.digest != follow(shaped(default=2), configs=CONFIGS).digest
+
+
+def test_a_decorator_of_a_config_class_counts_with_what_it_uses(follow):
+    text = "def extend(cls):\n    cls.z = {}\n    return cls\n\n\n@extend\n"
+    before = follow(shaped(before=text.format(1)), configs=CONFIGS)
+
+    after = follow(shaped(before=text.format(2)), configs=CONFIGS)
+
+    assert "lab.config:extend" in before.symbols
+    assert before.digest != after.digest

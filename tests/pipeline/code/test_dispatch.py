@@ -102,7 +102,9 @@ def test_reading_files_beside_the_code_makes_data_files_count(follow, use):
     after = follow({"lab/body.py": text, "lab/words.txt": "b"})
 
     assert before.digest != after.digest
-    assert before.notices[0].endswith("all data files of lab count")
+    assert before.notices[0].endswith(
+        "all data files of lab count; files outside lab are not seen, declare them as sources"
+    )
 
 
 def test_data_files_do_not_count_otherwise(follow):
@@ -122,3 +124,36 @@ def test_a_library_that_is_nowhere_is_noted(follow):
             "so its code does not count"
         ),
     )
+
+
+READS = {
+    "__doc__": "\n\n\ndef run(): print(helper.__doc__)",
+    "__doc__ by name": "\n\n\ndef run(): getattr(helper, '__doc__')",
+    "__annotations__": "\n\n\ndef run(): print(helper.__annotations__)",
+    "typing.get_type_hints": "import typing\n\n\ndef run(): typing.get_type_hints(helper)",
+    "inspect.signature": "import inspect\n\n\ndef run(): inspect.signature(helper)",
+    "inspect.getsource": "from inspect import getsource\n\n\ndef run(): getsource(helper)",
+    "inspect.getdoc": "import inspect as i\n\n\ndef run(): i.getdoc(helper)",
+}
+HELPER = '\n\n\ndef helper(x: {}):\n    """{}"""\n'
+
+
+@pytest.mark.parametrize("what", READS)
+@pytest.mark.parametrize("changed", [("str", "a"), ("int", "b")])
+def test_code_read_as_data_counts_as_written(follow, what, changed):
+    before = follow({"lab/body.py": READS[what] + HELPER.format("int", "a")})
+
+    after = follow({"lab/body.py": READS[what] + HELPER.format(*changed)})
+
+    assert before.digest != after.digest
+    assert before.notices[0].startswith(f"lab/body.py:4: {what.split()[0]} reads code as data, so")
+    assert len(before.notices) == 1
+
+
+def test_a_docstring_that_is_only_set_is_not_read(follow):
+    text = "def run(): helper.__doc__ = 'x'" + HELPER
+    before = follow({"lab/body.py": text.format("int", "a")})
+
+    after = follow({"lab/body.py": text.format("int", "b")})
+
+    assert before.digest == after.digest

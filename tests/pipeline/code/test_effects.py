@@ -54,7 +54,68 @@ EFFECTS = {
         "TABLE = []\n\n\ndef put(f):\n    TABLE.append(f)\n\n\n_ = put({})"
     ),
 }
+PUT = "TABLE = []\n\n\ndef put(f):\n    TABLE.append(f)\n    return f\n\n\n"
+EFFECTS |= {
+    what: PUT + text
+    for what, text in {
+        "a call in a list": "_ = [put({})]",
+        "a call in a comprehension": "_ = [put(x + {}) for x in [1]]",
+        "a call in a call": "_ = sorted(put({}), key=str)",
+        "a writing function that a call gets": "_ = list(map(put, [{}]))",
+        "a method of a table that a call gets": "_ = list(map(TABLE.append, [{}]))",
+        "a lambda called at once": "_ = (lambda: put({}))()",
+        "a lambda that a call gets": "_ = list(map(lambda x: put(x), [{}]))",
+        "a method of a table": "_ = TABLE.append({})",
+        "a method of a table in a table": "T = {{'a': TABLE}}\n_ = T['a'].append({})",
+        "a call of an alias": "same = put\n_ = same({})",
+        "a call of a lambda's name": "same = lambda x: TABLE.append(x)\n_ = same({})",
+        "a call of a bound method's name": "same = TABLE.append\n_ = [same({})]",
+        "setattr": "_ = setattr(put, 'level', {})",
+        "a function that uses setattr": ("def mark(x): setattr(TABLE, 'a', x)\n\n\n_ = [mark({})]"),
+        "a class method that fills its class": (
+            "class C:\n    kept = []\n\n    @classmethod\n"
+            "    def keep(cls, x): cls.kept.append(x)\n\n\n_ = [C.keep({})]"
+        ),
+        "a method of an object": (
+            "class C:\n    def keep(self, x): self.kept = x\n\n\nc = C()\n_ = [c.keep({})]"
+        ),
+        "a library's registration": "import atexit\n_ = atexit.register({})",
+        "a call as default": "def f(x=put({})): pass",
+        "a call as keyword-only default": "def f(*, x=(put({}),)): pass",
+        "a call in a class body": "class C:\n    put({})",
+        "an assigned call in a class body": "class C:\n    x = [put({})]",
+        "a default in a class body": "class C:\n    def f(self, x=put({})): pass",
+        "a decorator in a class body": "class C:\n    @put\n    def f(self): return {}",
+        "an item assignment in a class body": "class C:\n    TABLE[0:] = [{}]",
+        "an import in a class body": "class C:\n    import json\n    x = {}",
+        "a call in a nested class": "class C:\n    class D:\n        put({})",
+        "a call in a base class": "class C(type(put({}))): pass",
+        "a call in a class keyword": "class C(metaclass=type(put({}))): pass",
+        "a lambda as decorator": "@(lambda f: TABLE.append(f))\ndef f(): return {}",
+        "a partial as decorator": (
+            "from functools import partial\n\n\nD = {{}}\n\n\n"
+            "@partial(D.setdefault, 'f')\ndef f(): return {}"
+        ),
+        "a named partial as decorator": (
+            "from functools import partial\n\n\nkeep = partial(put)\n\n\n@keep\ndef f(): return {}"
+        ),
+        "an item as decorator": "T = {{'a': put}}\n\n\n@T['a']\ndef f(): return {}",
+    }.items()
+}
 NO_EFFECTS = {
+    "a call of a pure function in a list": "def g(x): return x\n\n\nx = [g({})]",
+    "a pure default": "def g(x): return x\n\n\ndef f(x=g({})): pass",
+    "a library's method called like a table's": "import numpy\n\n\nx = [numpy.add({}, 1)]",
+    "a property with a setter": (
+        "class C:\n    @property\n    def x(self): return {}\n\n"
+        "    @x.setter\n    def x(self, v): pass"
+    ),
+    "a lambda that nobody calls": ("TABLE = []\n\n\nput = lambda f: TABLE.append({})"),
+    "a class body of pure calls": "class C:\n    x = [tuple([{}])]",
+    "a frozen dataclass with a factory": (
+        "from dataclasses import dataclass, field\n\n\n@dataclass(frozen=True)\nclass C:\n"
+        "    x: list = field(default_factory=lambda: [{}])"
+    ),
     "a library's decorator under a name of our own": (
         "from numba import njit\n\n\nfast = njit(cache=True)\n\n\n@fast\ndef f(): return {}"
     ),
@@ -142,4 +203,57 @@ def test_what_an_effect_uses_counts(follow):
     after = follow({"lab/body.py": text.format(2)})
 
     assert before.symbols.keys() == {"lab.body:run", "lab.body:setup", "lab.body:<top level>"}
+    assert before.digest != after.digest
+
+
+def test_a_table_of_another_module_is_known_as_one(follow):
+    files = {
+        "lab/table.py": "T = []\n",
+        "lab/body.py": "from lab.table import T\n\n\nx = [T.append({})]\n\n\ndef run(): pass\n",
+    }
+    before = follow({**files, "lab/body.py": files["lab/body.py"].format(1)})
+
+    after = follow({**files, "lab/body.py": files["lab/body.py"].format(2)})
+
+    assert before.digest != after.digest
+
+
+def type_checking(imports):
+    return f"{imports}\nif {{guard}}:\n    x = {{value}}\n\n\ndef run(): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("imports", "guard"),
+    [
+        ("from typing import TYPE_CHECKING", "TYPE_CHECKING"),
+        ("from typing import TYPE_CHECKING as checking", "checking"),
+        ("import typing", "typing.TYPE_CHECKING"),
+        ("import typing as t", "t.TYPE_CHECKING"),
+    ],
+)
+def test_a_block_below_the_constant_of_typing_does_not_run(follow, imports, guard):
+    text = type_checking(imports)
+    before = follow({"lab/body.py": text.format(guard=guard, value=1)})
+
+    after = follow({"lab/body.py": text.format(guard=guard, value=2)})
+
+    assert before.digest == after.digest
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "TYPE_CHECKING = True",
+        "from lab.flags import TYPE_CHECKING",
+        "from typing import TYPE_CHECKING\nTYPE_CHECKING = True",
+        "from typing import TYPE_CHECKING\ntry:\n    TYPE_CHECKING = True\nfinally:\n    pass",
+    ],
+)
+def test_a_block_below_a_name_of_our_own_runs(follow, imports):
+    text = type_checking(imports)
+    files = {"lab/flags.py": "TYPE_CHECKING = True\n"}
+    before = follow({**files, "lab/body.py": text.format(guard="TYPE_CHECKING", value=1)})
+
+    after = follow({**files, "lab/body.py": text.format(guard="TYPE_CHECKING", value=2)})
+
     assert before.digest != after.digest
