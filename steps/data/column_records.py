@@ -83,7 +83,7 @@ def _rows(
             source_id = f"{name}:{row}"
             record = record_of(fields, options, source_id)
         except ValueError as error:
-            yield textless(row, b"", error, fields)
+            yield textless(row, b"", error, fields=fields)
             continue
         yield from faults
         yield record

@@ -68,7 +68,7 @@ def _parsed(
     except json.JSONDecodeError as error:
         yield dropped(offset, data, f"not JSON: {error.msg}, character {error.pos}")
     except (ValueError, RecursionError) as error:
-        yield textless(offset, data, error, fields or {})
+        yield textless(offset, data, error, fields=fields or {})
     else:
         yield from faults
         yield record

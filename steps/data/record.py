@@ -65,7 +65,7 @@ def decoded(data: bytes, offset: int) -> tuple[str, list[Fault]]:
         return text, [Fault(offset + error.start, count, reason, "repaired", around)]
 
 
-def textless(offset: int, data: bytes, error: Exception, fields: Mapping[str, Any]) -> Fault:
+def textless(offset: int, data: bytes, error: Exception, *, fields: Mapping[str, Any]) -> Fault:
     """The fault of a record that `record_of` refused."""
     return dropped(offset, data, str(error))._replace(fields=tuple(fields))
 

@@ -46,22 +46,21 @@ class SetAside:
         reason = _kind(fault.reason)
         if reason not in self.reasons:
             place = f"{_unit(name, options)} {fault.offset} of {name!r}"
-            self._open(
-                reason, fault.outcome, place, _hint(fault, options.get("text_field", "text"))
-            )
+            hint = _hint(fault, options.get("text_field", "text"))
+            self._open(reason, fault.outcome, place=place, hint=hint)
         self.reasons[reason]["places"] += 1
 
     def empty_text(self, record: Record) -> None:
         """Count a record whose text is empty."""
         if _EMPTY_TEXT not in self.reasons:
             hint = _other_fields(json.loads(record.metadata))
-            self._open(_EMPTY_TEXT, "removed", repr(record.source_id), hint)
+            self._open(_EMPTY_TEXT, "removed", place=repr(record.source_id), hint=hint)
         self.reasons[_EMPTY_TEXT]["places"] += 1
 
     def empty_file(self, name: str, size_bytes: int) -> None:
         """Count a file in which there was nothing, good or bad."""
         hint = f"the file has {size_bytes} bytes and no record in them; fetch or write it anew"
-        self._open(_EMPTY_FILE, "empty", repr(name), hint)
+        self._open(_EMPTY_FILE, "empty", place=repr(name), hint=hint)
         self.reasons[_EMPTY_FILE]["places"] += 1
 
     def merge(self, pages: Mapping[str, Any]) -> None:
@@ -118,7 +117,7 @@ class SetAside:
         move = f"; {row['hint']}" if row["hint"] else ""
         return f"{row['place']}: {reason}{move}"
 
-    def _open(self, reason: str, outcome: str, place: str, hint: str | None) -> None:
+    def _open(self, reason: str, outcome: str, *, place: str, hint: str | None) -> None:
         row = {"outcome": outcome, "places": 0, "files": 1, "place": place, "hint": hint}
         self.reasons[reason] = row
         self.files[outcome] = 1
