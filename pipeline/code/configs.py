@@ -43,12 +43,14 @@ def behaviour_of(statement: Statement) -> tuple[Statement | None, list[tuple[str
 def _behaving(node: ast.ClassDef, module: ModuleSource) -> list[ast.stmt]:
     """The statements of the class that the encoding of the config does not hold."""
     annotated = [item for item in node.body if isinstance(item, ast.AnnAssign)]
-    fields = {id(item): dotted(item.target) for item in annotated if _is_field(item, module)}
-    names = frozenset(name for chain in fields.values() for name in chain)
+    fields = [item for item in annotated if _is_field(item, module)]
+    names = frozenset(name for item in fields for name in dotted(item.target))
+    valueless = [item for item in annotated if item.value is None]  # `seed: InitVar[int]`
+    dropped = {id(item) for item in (*fields, *valueless)}
     return [
         item
         for item in node.body
-        if not (is_no_op(item) or id(item) in fields or only_fills_fields(item, names))
+        if not (is_no_op(item) or id(item) in dropped or only_fills_fields(item, names))
     ]
 
 
@@ -59,8 +61,6 @@ def _is_field(item: ast.AnnAssign, module: ModuleSource) -> bool:
     parts = dotted(annotation)
     imported = module.imports.get(parts[0], []) if parts else []
     words = {*parts, *(name for target in imported for name in target.names)}
-    if "InitVar" in words and item.value is None:
-        return True  # nothing but a name, which `__post_init__` takes
     return words.isdisjoint(_NO_FIELDS)
 
 

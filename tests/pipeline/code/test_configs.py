@@ -101,6 +101,7 @@ def test_a_config_class_of_fields_only_adds_no_symbol(follow):
 SETS = [
     "object.__setattr__(self, 'z', {})",
     "object.__setattr__(self, name, {})",
+    "object.__setattr__(self, 'start', {})",
     "self.z = {}",
     "self.z[0] = {}",
     "self.__dict__['z'] = {}",
@@ -128,9 +129,10 @@ SHAPE = """from dataclasses import InitVar, dataclass, field
 {before}@dataclass
 class Config:
     width: int
+    start: InitVar[int]
     seed: InitVar[int] = {default}
 
-    def __post_init__(self, seed):
+    def __post_init__(self, start, seed):
         {statement}
 """
 
