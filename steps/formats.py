@@ -26,8 +26,11 @@ DOCUMENTS = pa.schema(
     ]
 )
 
-KEPT_DOCUMENTS = DOCUMENTS.append(
-    pa.field("cluster_size", pa.int64(), nullable=False)  # itself and all that it stands for
+KEPT_DOCUMENTS = pa.schema(
+    [
+        *DOCUMENTS,
+        pa.field("cluster_size", pa.int64(), nullable=False),  # itself and all that it stands for
+    ]
 )
 
 REMOVAL_FILES = "removed-*.parquet"
