@@ -44,10 +44,16 @@ class Story:
         before = time.monotonic()
         driver.signal(self.number)
         driver.wait()
-        wait_until(lambda: not workers(driver), "the end of the workers")
+        wait_until(lambda: not self.busy_workers(driver), "the end of who ran a body")
         self.workers_outlived_s.append(time.monotonic() - before)
+        wait_until(lambda: not workers(driver), "the end of the workers")
         self.killed.append(driver)
         self.bad_files += self.lab.bad_files()
+
+    def busy_workers(self, driver: Driver) -> list[int]:
+        """Workers of the driver that have run a body: they hold claims."""
+        pids = {pid for _, pid in self.lab.visits()}
+        return [pid for pid in workers(driver) if pid in pids]
 
     def go_on(self, place: str, *, times: int) -> Driver:
         """Type the command again at once; how long from its first attempt to the place?"""
