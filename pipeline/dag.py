@@ -55,8 +55,9 @@ class Dag:
         found = [title for title, node in self.nodes.items() if node.step.name == selector]
         if found:
             return found
-        near = difflib.get_close_matches(selector, [*self.targets, *self.nodes], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the recipe has {', '.join(self.nodes)}"
+        known = list(dict.fromkeys([*self.targets, *self.nodes]))
+        near = difflib.get_close_matches(selector, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the recipe has {', '.join(known)}"
         msg = f"no step or target {selector!r}; {hint}"
         raise UsageError(msg)
 

@@ -89,10 +89,9 @@ def mermaid(found: Lineage) -> str:
         lines.append(f'  {names[key]}["{label}"]')
         for index, source in enumerate(record.sources):
             lines.append(f'  {names[key]}s{index}[("{source.num_files} files")] --> {names[key]}')
-    lines += [
-        f"  {names[edge['from']]} -->|{edge['role']}| {names[edge['to']]}"
-        for edge in found.to_json()["edges"]
-    ]
+    for edge in found.to_json()["edges"]:
+        above, below, role = names[edge["from"]], names[edge["to"]], edge["role"]
+        lines.append(f'  {above} -->|"{role}"| {below}')  # quoted, for a role may hold "[0]"
     return "\n".join(lines)
 
 

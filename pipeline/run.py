@@ -21,6 +21,7 @@ from pipeline.provenance import submission
 from pipeline.reasons import last_run_name
 from pipeline.shown import shown
 from pipeline.store import layout
+from pipeline.store.adapter import in_parallel
 from pipeline.store.claims import Held, Observer
 
 if TYPE_CHECKING:
@@ -283,6 +284,7 @@ class Run:
 
 
 _SHOWN = 16
+_ALL_NAMES_UP_TO = 500
 
 
 class _Watcher:
@@ -310,7 +312,12 @@ class _Watcher:
 
 
 def move_refs(plan: Plan, records: dict[str, Record], run_id: str | None) -> None:
-    """Point the names of the targets, and of the steps looked at, to what is current now."""
+    """Point the names of the targets and of their steps to what is current now.
+
+    A target that was found ends the walk, so its ancestors are asked for here; in a very large
+    DAG only the steps that were looked at move.
+    """
+    records = _with_ancestors(plan, records)
     names = {title: title for title in records} | dict(plan.dag.targets)
     for name, title in names.items():
         record = records.get(title)
@@ -325,3 +332,13 @@ def move_refs(plan: Plan, records: dict[str, Record], run_id: str | None) -> Non
         current = plan.store.ref(name)
         if current is None or any(current.get(k) != v for k, v in value.items()):
             plan.store.add_ref(name, {**value, "run": run_id})
+
+
+def _with_ancestors(plan: Plan, records: dict[str, Record]) -> dict[str, Record]:
+    """The records, and the newest of every step that no one looked at."""
+    rest = [title for title in plan.dag.nodes if title not in records]
+    if len(plan.dag.nodes) > _ALL_NAMES_UP_TO:
+        return records
+    digests = plan.identity.recipe_digests
+    found = in_parallel(lambda title: plan.store.records_of_recipe(digests[title]), rest)
+    return records | {title: rows[-1] for title, rows in found.items() if rows}

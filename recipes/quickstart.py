@@ -35,6 +35,7 @@ def dag(
     max_bytes: int = 20_000_000,
     source: str | None = None,
     text_field: str = "text",
+    unpinned: bool = False,
     vocab_size: int = 4_096,
     num_updates: int = 100,
 ) -> dict[str, Step]:
@@ -42,7 +43,7 @@ def dag(
     if source is None:
         origin: Source = InstalledText(max_bytes=max_bytes)
     else:
-        origin = source_from(source, text_field=text_field)
+        origin = source_from(source, text_field=text_field, unpinned=unpinned)
     documents = deduplicate(download(origin), threshold=0.7)
     train, held_out = split(documents, held_out=0.02)
     tokenizer = train_tokenizer(train, vocab_size=vocab_size, max_text_bytes=8_000_000)

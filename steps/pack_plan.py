@@ -40,7 +40,8 @@ class PackPlan:
         if (num_rows, self.row.size) != (self.facts["rows"], self.facts["pieces"]):
             msg = (
                 f"the plan files hold {num_rows} rows of {self.row.size} pieces, {PLAN_FILE} says"
-                f" {self.facts['rows']} of {self.facts['pieces']}; run `seaglass verify` on it"
+                f" {self.facts['rows']} of {self.facts['pieces']}; build the plan again:"
+                " seaglass rerun RECIPE pack"
             )
             raise CorruptError(msg)
         self.first_piece = np.searchsorted(self.row, np.arange(num_rows + 1))

@@ -97,7 +97,7 @@ def _record_batches(artifact: Artifact, shard: dict[str, Any]) -> list[Any]:
     if found != shard["documents"]:
         msg = (
             f"{shard['path']} holds {found} documents, {TOKEN_STORE_FILE} says"
-            f" {shard['documents']}; run `seaglass verify` on this token store"
+            f" {shard['documents']}; build the token store again: seaglass rerun RECIPE tokenize"
         )
         raise CorruptError(msg)
     return batches

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
 from pipeline.artifacts import find_record
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.options import json_option, opened, options, print_json, store_option
 from pipeline.cli.text import short, size
 from pipeline.lineage import Lineage, mermaid, source_files, walk_down, walk_up
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
 
 _FILES = 5
+_WIDE = 1_000
 
 
 @click.command()
@@ -44,7 +46,8 @@ def lineage(
     elif form == "mermaid":
         click.echo(mermaid(found))
     else:
-        console().print(_tree(store, found, files=files), soft_wrap=True)
+        wide = Console(highlight=False, width=_WIDE)  # a terminal folds; a pipe gets whole lines
+        wide.print(_tree(store, found, files=files))
     return 0
 
 
@@ -55,17 +58,19 @@ def _tree(store: Store, found: Lineage, *, files: bool) -> Tree:
     stack = [(root, found.start)]
     while stack:
         branch, key = stack.pop()
+        sources = found.records[key].sources if found.direction == "up" else ()
         if key in drawn:
-            if found.edges.get(key):
+            if found.edges.get(key) or sources:
                 branch.add("[dim]... as above[/dim]")
             continue
         drawn.add(key)
-        record = found.records[key]
-        for source in record.sources if found.direction == "up" else ():
+        for source in sources:
             _add_source(branch, store, source, files=files)
-        for role, other in found.edges.get(key, ()):
-            label = _label(found.records[other], role)
-            stack.append((branch.add(label), other))
+        below = [
+            (branch.add(_label(found.records[other], role)), other)
+            for role, other in found.edges.get(key, ())
+        ]
+        stack += reversed(below)  # what stands higher on the screen is expanded first
     return root
 
 
@@ -78,7 +83,7 @@ def _label(record: Record, role: str = "") -> str:
 def _add_source(branch: Tree, store: Store, source: SourceRecord, *, files: bool) -> None:
     label = f"{source.num_files:,} files, {size(source.size_bytes)}"
     digest = short(source.manifest_digest)
-    below = branch.add(f"[dim]{escape(source.role)}:[/dim] source {digest}  {label}")
+    below = branch.add(f"[dim]{escape(source.role)}:[/dim] {digest}  {label}")
     rows = source_files(store, source.manifest_digest)
     shown = rows if files else rows[:_FILES]
     for name, size_bytes, checksum in shown:

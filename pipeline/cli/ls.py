@@ -11,29 +11,43 @@ from rich.text import Text
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import duration, short, size, table
 from pipeline.errors import CorruptError
+from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
 
 if TYPE_CHECKING:
     from pipeline.store.objects import Record
     from pipeline.store.store import Store
 
+RUNS = "run/"
+
 
 @click.command(name="ls")
+@click.option("--runs", is_flag=True, help="List the runs of every recipe instead.")
 @options(store_option, json_option)
-def ls(*, store_url: str, as_json: bool) -> int:
-    """List what the store holds by name: artifacts first, then runs by recipe."""
+def ls(*, runs: bool, store_url: str, as_json: bool) -> int:
+    """List the artifacts that have a name; with --runs, what was run and how it ended."""
     store = opened(store_url)
-    rows = _rows(store)
+    rows = _runs(store) if runs else _rows(store)
     if as_json:
         print_json(rows)
-        return 0
-    screen = console()
-    if not rows:
-        screen.print(
-            f"The store {store.url} is empty. Fill it: seaglass run RECIPE",
-            soft_wrap=True,
-        )
-        return 0
+    elif not rows:
+        text = f"The store {store.url} holds none yet. Fill it: seaglass run RECIPE"
+        console().print(text, markup=False, soft_wrap=True)
+    elif runs:
+        _print_runs(rows)
+    else:
+        _print_artifacts(rows)
+    return 0
+
+
+def _print_runs(rows: list[dict[str, Any]]) -> None:
+    found = table("=run", "state", "recipe")
+    for row in rows:
+        found.add_row(row["run"], row["state"], Text(row["recipe"]))
+    console().print(found)
+
+
+def _print_artifacts(rows: list[dict[str, Any]]) -> None:
     found = table("name", "=digest", ">size", "=made (UTC)", ">took")
     for row in rows:
         found.add_row(
@@ -43,8 +57,19 @@ def ls(*, store_url: str, as_json: bool) -> int:
             row["started"][5:16].replace("T", " "),
             duration(row["seconds"]),
         )
-    screen.print(found)
-    return 0
+    console().print(found)
+
+
+def _runs(store: Store) -> list[dict[str, Any]]:
+    """Every run by recipe, oldest first. One without an end still runs, or its driver is gone."""
+    names = [row["name"] for row in store.all_refs() if row["name"].startswith(RUNS)]
+    rows = []
+    for name in names:
+        for entry in store.history(name):
+            end = store.read(layout.run(entry["run"], "end.json"))
+            state = end["state"] if end else "not ended"
+            rows.append({"run": entry["run"], "recipe": name.removeprefix(RUNS), "state": state})
+    return sorted(rows, key=lambda row: str(row["run"]))
 
 
 def _name(row: dict[str, Any]) -> str:

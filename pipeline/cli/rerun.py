@@ -107,16 +107,12 @@ def _row(plan: Plan, title: str, result: RunResult) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]], screen: Console) -> None:
-    found = table("step", "=result", "=on record", "=computed now", "attempt")
+    found = table("step", "=result", "=on record", "=computed now")
     for row in rows:
-        result = (
-            "[green]reproduced[/green]" if row["reproduced"] else "[bold red]differs[/bold red]"
-        )
-        found.add_row(
-            Text(row["step"]),
-            result,
-            short(row["content_digest"]),
-            short(row["new_content_digest"]),
-            row["attempt"],
-        )
+        style = "green" if row["reproduced"] else "bold red"
+        result = Text("reproduced" if row["reproduced"] else "differs", style=style)
+        digests = (short(row["content_digest"]), short(row["new_content_digest"]))
+        found.add_row(Text(row["step"]), result, *digests)
     screen.print(found)
+    count = sum(row["reproduced"] for row in rows)
+    screen.print(f"{count} of {len(rows)} reproduced", soft_wrap=True)

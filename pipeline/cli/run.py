@@ -73,14 +73,15 @@ def run(
     elif result.is_good:
         result.seconds = time.monotonic() - started
         _print_end(plan, result, screen)
-        _print_next(plan, screen, _command(recipe, settings))
+        _print_next(plan, screen, _command(recipe, targets, settings))
     if not result.is_good and not as_json:
         print_failures(result)
     return 0 if result.is_good else 1
 
 
-def _command(recipe: str, settings: Sequence[str]) -> str:
-    return " ".join([shlex.quote(recipe), *(f"--set {shlex.quote(s)}" for s in settings)])
+def _command(recipe: str, targets: Sequence[str], settings: Sequence[str]) -> str:
+    words = [shlex.quote(word) for word in (recipe, *targets)]
+    return " ".join([*words, *(f"--set {shlex.quote(s)}" for s in settings)])
 
 
 def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResult:

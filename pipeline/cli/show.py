@@ -85,7 +85,8 @@ def _print_record(record: Record, screen: Console) -> None:
         if not path.endswith(TYPE_KEY):
             lines[f"config {path}"] = str(item)
     for item in record.inputs:
-        lines[f"input {item.role}"] = f"{item.title} ({short(item.content_digest)})"
+        place = "" if item.index is None else f"[{item.index}]"
+        lines[f"input {item.role}{place}"] = f"{item.title} ({short(item.content_digest)})"
     for source in record.sources:
         digest = short(source.manifest_digest)
         text = f"{source.num_files:,} files, {size(source.size_bytes)} ({digest})"
@@ -104,6 +105,9 @@ def _show_run(store: Store, run_id: str, plan: dict[str, Any], *, as_json: bool)
     screen = console()
     state = end["state"] if end else "not ended (running, or its driver is gone)"
     screen.print(f"run {run_id} of {plan['recipe']}: {state}", markup=False, soft_wrap=True)
+    for failure in end["failures"] if end else ():
+        what = f"step {failure['title']} failed ({failure['failure']}): {failure['message']}"
+        screen.print(what, markup=False, soft_wrap=True)
     for event in events:
         body = event["body"] or {}
         if event["kind"] == "metrics":

@@ -166,6 +166,11 @@ class Store:
         """The current entry of a name."""
         return self._newest(self._log(layout.refs(name)))
 
+    def history(self, name: str) -> list[dict[str, Any]]:
+        """Every entry of a name that can be read, oldest first."""
+        entries = in_parallel(lambda key: self._newest([key]), self._log(layout.refs(name)))
+        return [row for row in entries.values() if row is not None]
+
     def all_refs(self) -> list[dict[str, Any]]:
         """The current entry of every name."""
         logs: dict[str, list[str]] = {}

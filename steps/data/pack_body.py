@@ -142,7 +142,8 @@ def _check_against_store(ledger: Ledger, store: TokenStore) -> None:
     if planned != stored:
         msg = (
             f"the groups of step 'pack' hold {planned[0]} documents and {planned[1]} tokens, the"
-            f" token store {stored[0]} and {stored[1]}; run `seaglass verify` on the token store"
+            f" token store {stored[0]} and {stored[1]}; build it again:"
+            " seaglass rerun RECIPE tokenize"
         )
         raise LedgerError(msg)
 

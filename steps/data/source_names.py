@@ -24,7 +24,7 @@ _REMOTE = ("http://", "https://", "gs://", "gcs://", "s3://")
 _HUB_OPTIONS = {"split", "config"}
 
 
-def source_from(text: str, *, text_field: str = "text") -> Source:
+def source_from(text: str, *, text_field: str = "text", unpinned: bool = False) -> Source:
     """The source that a string means.
 
     >>> source_from("data/*.jsonl.gz").patterns
@@ -42,7 +42,7 @@ def source_from(text: str, *, text_field: str = "text") -> Source:
         return _hub(parts, text_field)
     remote = [part.startswith(_REMOTE) for part in parts]
     if all(remote):
-        return RemoteFiles(urls=parts, text_field=text_field)
+        return RemoteFiles(urls=parts, text_field=text_field, unpinned=unpinned)
     unknown = [part for part in parts if "://" in part and not part.startswith(_REMOTE)]
     if unknown:
         protocol = unknown[0].partition("://")[0] + "://"

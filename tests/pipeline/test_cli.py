@@ -309,7 +309,7 @@ def test_an_empty_store_says_how_to_fill_it(seaglass):
     answer = seaglass("ls")
 
     assert answer.code == 0
-    assert "is empty. Fill it: seaglass run" in answer.out
+    assert "holds none yet. Fill it: seaglass run" in answer.out
     assert seaglass("ls", "--json").json == []
 
 
@@ -324,3 +324,41 @@ def test_no_verb_imports_torch_or_ray(repository):
     )
 
     assert done.stdout == "[]\n"
+
+
+def test_every_run_is_listed_with_how_it_ended(seaglass, ran):
+    rows = seaglass("ls", "--runs", "--json").json
+
+    assert [(row["run"], row["state"]) for row in rows] == [(ran.json["run"], "succeeded")]
+
+
+def test_mermaid_quotes_what_it_would_not_parse(seaglass, ran):
+    lines = seaglass("lineage", "total", "--format", "mermaid").out.splitlines()
+
+    assert [line for line in lines if "counts" in line] == ['  n1 -->|"counts"| n0']
+
+
+def test_a_piped_lineage_holds_whole_lines(seaglass, ran, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+
+    text = seaglass("lineage", "total", "--files").out
+
+    assert text.count("sha256:") == 2
+
+
+def test_a_cached_run_moves_the_names_of_every_step(seaglass, recipe, ran):
+    first = seaglass("show", "count", "--json").json["record"]["action_key"]
+    seaglass("run", *recipe, "--set", "smallest=2", "--on", "inline")
+    second = seaglass("show", "count", "--json").json["record"]["action_key"]
+
+    seaglass("run", *recipe, "--on", "inline")
+
+    assert first != second
+    assert seaglass("show", "count", "--json").json["record"]["action_key"] == first
+
+
+def test_the_log_of_a_run_names_what_failed(seaglass, project, recipe):
+    project.edit("bodies.py", "counts = {path", "raise ValueError('no count')\n    counts = {path")
+    run = seaglass("run", *recipe, "--on", "inline", "--json").json["run"]
+
+    assert "step count failed (user): ValueError: no count" in seaglass("show", run).out

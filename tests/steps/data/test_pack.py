@@ -169,7 +169,7 @@ def test_a_plan_that_lost_a_file_is_refused(tmp_path):
     other = plan(tmp_path, documents_of(LENGTHS[:5]), name="other")
     (artifact.root / "plan-00000.parquet").write_bytes(other.read_bytes("plan-00000.parquet"))
 
-    with pytest.raises(CorruptError, match="seaglass verify"):
+    with pytest.raises(CorruptError, match="seaglass rerun RECIPE pack"):
         PackPlan(artifact)
 
 
