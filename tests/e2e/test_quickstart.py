@@ -49,7 +49,9 @@ class Story:
 
     lab: Lab
     code: Path
+    number: signal.Signals = signal.SIGKILL
     killed_in: list[str] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
     bad_files: list[str] = field(default_factory=list)
     last: Driver | None = None
 
@@ -93,7 +95,7 @@ def copy_of_the_code(folder: Path) -> Path:
 
 
 def tell(story: Story) -> None:
-    """Kill the driver in one step after the other, then let it end."""
+    """Stop the driver in one step after the other, then let it end."""
     while True:
         driver = story.lab.start("run", story.recipe, *SMALL, before=story.code)
         title = wait_until(partial(begun, driver, story.killed_in), "a step", limit_s=300.0)
@@ -101,8 +103,8 @@ def tell(story: Story) -> None:
             story.last = driver
             driver.wait(300.0)
             return
-        driver.signal(signal.SIGKILL)
-        driver.wait()
+        driver.signal(story.number)
+        story.codes.append(driver.wait())
         story.killed_in.append(title)
         story.bad_files += story.lab.bad_files()
 
@@ -119,6 +121,21 @@ def test_killed_in_every_step_it_ends_well(story):
     assert story.last is not None
     assert story.last.process.returncode == 0, story.last.text
     assert set(story.killed_in) == set(STEPS)
+
+
+def test_interrupted_in_every_step_it_ends_well(tmp_path):
+    lab = Lab(tmp_path)
+    story = Story(lab, ROOT, signal.SIGINT)
+    try:
+        tell(story)
+
+        assert story.last is not None
+        assert story.last.process.returncode == 0, story.last.text
+        assert set(story.codes) - {0} == {130}  # the last step may end before the signal comes
+        assert set(story.killed_in) == set(lab.records()) == set(STEPS)
+        assert story.bad_files + lab.bad_files() == []
+    finally:
+        lab.close()
 
 
 def test_no_artifact_was_ever_partial(story):
@@ -196,7 +213,7 @@ def test_two_at_once_on_one_store_publish_each_step_once(tmp_path):
     lab = Lab(tmp_path)
     recipe = str(ROOT / "recipes" / "quickstart.py")
     try:
-        drivers = [lab.start("run", recipe, "packing", *SMALL) for _ in range(2)]
+        drivers = [lab.start("run", recipe, *SMALL) for _ in range(2)]
         codes = [driver.wait(400.0) for driver in drivers]
 
         assert codes == [0, 0], [driver.text for driver in drivers]
