@@ -6,7 +6,6 @@ import getpass
 import os
 import platform
 import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 from importlib import metadata
@@ -81,8 +80,3 @@ def _git_output(project: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
-
-
-def interpreter() -> str:
-    """The running interpreter, for a message."""
-    return f"{sys.executable} ({platform.python_version()})"
