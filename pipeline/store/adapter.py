@@ -1,7 +1,8 @@
 """The port to object storage, as small as the protocol allows.
 
 No rename, no lock, no compare-and-swap: an object is created exclusively and never changes. The
-one exception is `replace`, for objects that have exactly one writer (a heartbeat).
+one exception is `replace`, for objects that have exactly one writer (a heartbeat). `delete` is for
+bytes that no reader may need any more; what says so lies in objects that stay.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class Adapter(Protocol):
 
     def open_read(self, key: str) -> BinaryIO:
         """Open an object for reading."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove an object; one that is not there is no fault."""
         ...
 
     def local_path(self, key: str) -> Path | None:

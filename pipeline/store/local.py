@@ -85,6 +85,12 @@ class LocalAdapter:
         """Open an object for reading."""
         return self._path(key).open("rb")
 
+    def delete(self, key: str) -> None:
+        """Remove an object if it is there. Its folder stays: someone may be writing into it."""
+        path = self._path(key)
+        with storage_faults(f"cannot delete {path}"):
+            path.unlink(missing_ok=True)
+
     def local_path(self, key: str) -> Path:
         """The file itself."""
         return self._path(key)

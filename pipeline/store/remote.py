@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import io
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -104,6 +104,12 @@ class RemoteAdapter:
         with self._access(key):
             found = self._filesystem.open(self._path(key), "rb")
             return io.BytesIO(found.read()) if self._is_memory else cast("BinaryIO", found)
+
+    def delete(self, key: str) -> None:
+        """Remove an object if it is there. The server is asked, never a listing."""
+        self._writable()
+        with suppress(FileNotFoundError), self._access(key):
+            self._filesystem.rm_file(self._path(key))
 
     def local_path(self, key: str) -> Path | None:
         """Remote storage has none."""
