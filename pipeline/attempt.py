@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
-from pipeline.errors import CancelledError, CodeError, SeaglassError, StepError, StoreError
+from pipeline.errors import (
+    CancelledError,
+    CodeError,
+    CorruptError,
+    SeaglassError,
+    StepError,
+    StoreError,
+)
 from pipeline.logs import LogCapture, shortened
 from pipeline.opened import (
     Piece,
@@ -31,11 +38,14 @@ from pipeline.opened import (
 )
 from pipeline.process import this_process
 from pipeline.provenance import Stopwatch, machine
+from pipeline.redaction import redacted
 from pipeline.scratch import scratch_folder
+from pipeline.step import Secret
 from pipeline.store import layout
 from pipeline.store.claims import Claim, Heartbeat, Held, Observer, acquire
 from pipeline.store.files import AttemptFiles
 from pipeline.store.objects import End, InputRecord, Part, Record, SourceRecord
+from pipeline.store.promotions import current_record
 from pipeline.store.publish import close, publish
 from pipeline.store.store import Store, open_store
 
@@ -47,12 +57,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StepTask:
-    """Everything that a worker needs to try a step."""
+    """Everything that a worker needs to try a step.
+
+    `predecessors` are action keys that a waiver calls as good: their parts are taken over.
+    """
 
     store_url: str
+    upstream: tuple[str, ...] = ()
     run_id: str
     action_key: str
     recipe_digest: str
+    definition: str
     name: str
     title: str
     body: str
@@ -67,7 +82,9 @@ class StepTask:
     gpus: float = 0
     memory_bytes: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
     forced: bool = False
+    predecessors: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
@@ -110,7 +127,7 @@ class Attempt:
     def run_shard(self, function: Callable[..., Any], shard: Any) -> Part:
         """Run one shard here, or take over its part from an earlier attempt."""
         key = shard_key(self.output.namespace, function, shard)
-        done = self.store.part(self.task.action_key, key)
+        done = self.output.finished(key)
         if done is not None:
             return done
         folder = f"shards/{key[:16]}-{secrets.token_hex(4)}"  # a shard that died left files behind
@@ -119,7 +136,7 @@ class Attempt:
             output = shard_output(self.output, files, scratch)
             with no_exit():
                 result = function(self.task.config, shard, self.inputs, output)
-        piece = Piece(kind="shard", label=repr(shard)[:200], key=key, result=result)
+        piece = Piece(kind="shard", label=redacted(repr(shard))[:200], key=key, result=result)
         return save_part(output, piece, files)
 
 
@@ -134,6 +151,7 @@ def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> St
     return StoredOutput(
         store=parent.store,
         action_key=parent.action_key,
+        predecessors=parent.predecessors,
         attempt=parent.attempt,
         namespace=parent.namespace,
         cpus=1,
@@ -154,12 +172,13 @@ def run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outco
 
 
 def _run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outcome:
-    store = open_store(task.store_url)
+    store = open_store(task.store_url, task.upstream)
     attempt = layout.new_id()
     claim = acquire(Observer(store), task.action_key, this_process(attempt, task.run_id))
     if isinstance(claim, Held):
         return Outcome(state="busy", held=claim)
-    if not task.forced and (record := store.record(task.action_key)) is not None:
+    record = None if task.forced else current_record(store, task.action_key)
+    if record is not None:
         close(store, task.action_key, End(state="adopted", attempt=attempt))
         return Outcome(state="adopted", record=record)
     with DiaryWriter(store, task.run_id, f"{task.title}.{attempt}") as diary:
@@ -244,7 +263,14 @@ class _Worker:
 
 
 def open_attempt(task: StepTask, output: StoredOutput) -> Attempt:
-    """The parts that an attempt, or a shard of it, works with."""
+    """The parts that an attempt, or a shard of it, works with.
+
+    Raises:
+        ConfigError: a secret that the step needs is not set in this process.
+
+    """
+    for name in task.secrets:
+        Secret(name=name).value()
     inputs = open_inputs(output.store, task, output.digests)
     return Attempt(
         task=task, store=output.store, attempt=output.attempt, inputs=inputs, output=output
@@ -255,6 +281,7 @@ def output_identity(task: StepTask, attempt: str, store: Store) -> dict[str, Any
     """The fields of an output writer that follow from the task and the attempt."""
     return {
         "action_key": task.action_key,
+        "predecessors": () if task.forced else task.predecessors,
         "attempt": attempt,
         "namespace": attempt if task.forced else "",
         "cpus": max(1, int(task.cpus)),
@@ -283,6 +310,7 @@ def make_record(task: StepTask, output: StoredOutput, watch: Stopwatch) -> Recor
     return Record(
         action_key=task.action_key,
         recipe_digest=task.recipe_digest,
+        definition=task.definition,
         content_digest=manifest.content_digest,
         attempt=output.attempt,
         name=task.name,
@@ -349,6 +377,8 @@ def classify(error: BaseException) -> str:
         return "memory"
     if isinstance(error, CancelledError):
         return "cancelled"
+    if isinstance(error, CorruptError):
+        return "corrupt"
     if isinstance(error, StoreError | ConnectionError | TimeoutError):
         return "storage"
     return "user"
@@ -360,4 +390,4 @@ def describe(error: BaseException) -> str:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {shortened(str(error))}{place}"
+    return f"{type(error).__name__}: {shortened(redacted(str(error)))}{place}"

@@ -24,6 +24,7 @@ class Node:
     step: Step
     title: str
     parents: tuple[tuple[str, int | None, str], ...]
+    config_digest: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +74,22 @@ def build(targets: Mapping[str, Step]) -> Dag:
     numbers: dict[str, int] = {}
     for step in _in_order(list(targets.values())):
         parents = tuple((role, index, titles[id(parent)]) for role, index, parent in _edges(step))
-        meaning = _meaning(step, parents)
+        config_digest = digest(step.config, path=f"{step.title}.config")
+        meaning = _meaning(step, parents, config_digest)
         if meaning not in meanings:
             title = _unique(step.title, nodes, numbers)
-            nodes[title] = Node(step, title, parents)
+            nodes[title] = Node(step, title, parents, config_digest)
             meanings[meaning] = title
         titles[id(step)] = meanings[meaning]
     return Dag(nodes, {name: titles[id(step)] for name, step in targets.items()})
 
 
-def _meaning(step: Step, parents: tuple[tuple[str, int | None, str], ...]) -> tuple[object, ...]:
+def _meaning(
+    step: Step, parents: tuple[tuple[str, int | None, str], ...], config_digest: str
+) -> tuple[object, ...]:
     # By repr as well: 1, True and 1.0 are equal to Python, but not to a digest.
     sources = tuple((role, repr(source), source) for role, source in step.sources())
-    config = digest(step.config, path=f"{step.title}.config")
-    return (step.name, step.body, config, parents, sources, step.label)
+    return (step.name, step.body, config_digest, parents, sources, step.label)
 
 
 def _unique(title: str, taken: Mapping[str, Node], numbers: dict[str, int]) -> str:

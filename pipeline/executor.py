@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
 from collections import deque
@@ -27,6 +28,10 @@ class Executor(Protocol):
 
     def wait(self, timeout_s: float) -> list[tuple[int, Outcome]]:
         """Attempts that have ended since the last call; waits for one up to the timeout."""
+        ...
+
+    def interrupt(self) -> None:
+        """Called from another thread: let `wait` come back soon, if it would not by itself."""
         ...
 
     def cancel(self) -> None:
@@ -59,6 +64,10 @@ class InlineExecutor:
         handle, task = self._queue.popleft()
         with _environment(task.environment):
             return [(handle, run_attempt(task, InlineShards, echo=True))]
+
+    def interrupt(self) -> None:
+        """Interrupt the body that runs in the main thread, as Ctrl-C does."""
+        _thread.interrupt_main()
 
     def cancel(self) -> None:
         """Forget what is queued; what ran has ended."""

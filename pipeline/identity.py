@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pipeline.sources import Source, SourceManifest
     from pipeline.step import Step
 
-RECIPE_FORMAT = "seaglass-recipe/1"
-ACTION_FORMAT = "seaglass-action/1"
+DEFINITION_FORMAT = "seaglass-definition/1"
+RECIPE_FORMAT = "seaglass-recipe/2"
+ACTION_FORMAT = "seaglass-action/2"
 SOURCE_FORMAT = "seaglass-source/1"
 
 
@@ -48,24 +49,34 @@ class Identity:
         self._manifest_digest = manifest_digest
 
     @cached_property
+    def definitions(self) -> dict[str, str]:
+        """The definition digest of every step, by title: what the user wrote, without inputs."""
+        return {title: self._definition(node) for title, node in self._dag.nodes.items()}
+
+    @cached_property
     def recipe_digests(self) -> dict[str, str]:
         """The recipe digest of every step, by title, parents first."""
         found: dict[str, str] = {}
         for title, node in self._dag.nodes.items():
-            value = (RECIPE_FORMAT, *self._definition(node), self._inputs(node, found))
+            value = (RECIPE_FORMAT, self.definitions[title], self._inputs(node, found))
             found[title] = digest(value, path=title)
         return found
 
-    def action_key(self, title: str, content_digests: Mapping[str, str]) -> str:
-        """The cache key of a step, given the content digests of its inputs by title."""
-        node = self._dag.nodes[title]
-        inputs = self._inputs(node, content_digests)
-        return digest((ACTION_FORMAT, *self._definition(node), inputs), path=title)
+    def action_key(
+        self, title: str, content_digests: Mapping[str, str], *, definition: str | None = None
+    ) -> str:
+        """The cache key of a step, given the content digests of its inputs by title.
 
-    def _definition(self, node: Node) -> tuple[object, ...]:
-        """What the user wrote of one step, without its inputs."""
+        With `definition` it is the key that a predecessor of the step would have had.
+        """
+        inputs = self._inputs(self._dag.nodes[title], content_digests)
+        used = definition or self.definitions[title]
+        return digest((ACTION_FORMAT, used, inputs), path=title)
+
+    def _definition(self, node: Node) -> str:
         step = node.step
-        return (step.name, step.body, self._code_digest(step), step.config)
+        code = self._code_digest(step)
+        return digest((DEFINITION_FORMAT, step.name, step.body, code, node.config_digest))
 
     def _inputs(self, node: Node, digests: Mapping[str, str]) -> dict[str, object]:
         """Digests of the inputs by role: one, a list for an ordered role, or a source's."""

@@ -20,6 +20,7 @@ from pipeline.folder import json_bytes
 from pipeline.store import layout
 from pipeline.store.files import AttemptFiles, StoredFiles
 from pipeline.store.objects import Location, Manifest, Part
+from pipeline.store.store import CORRUPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,16 +43,15 @@ class StoredArtifact:
     @cached_property
     def _files(self) -> StoredFiles:
         where = f"artifact {self.title} ({self.content_digest[:12]})"
-        location = self.store.live_location(self.content_digest)
-        if location is None:
+        copy = self.store.copy(self.content_digest)
+        if copy is None:
             msg = (
                 f"{where} has no copy left in {self.store.url}; rebuild it with: "
                 "seaglass rerun RECIPE STEP"
             )
             raise CorruptError(msg)
-        return StoredFiles(
-            self.store, location, self.store.manifest(self.content_digest), where=where
-        )
+        manifest = self.store.manifest(self.content_digest)
+        return StoredFiles(copy.store, copy.location, manifest, where=where)
 
     def paths(self, pattern: str = "*") -> list[str]:
         """Sorted paths that match."""
@@ -62,8 +62,13 @@ class StoredArtifact:
         return self._files.size_bytes(path)
 
     def local(self, path: str) -> Path:
-        """A verified local copy."""
-        return self._files.local(path, self.digests)
+        """A verified local copy. A damaged one is buried, so that the next plan rebuilds it."""
+        try:
+            return self._files.local(path, self.digests)
+        except CorruptError as error:
+            attempt = self._files.attempt
+            self.store.bury(self.content_digest, attempt, reason=CORRUPT, what=str(error))
+            raise
 
     def read_bytes(self, path: str) -> bytes:
         """The whole file, verified."""
@@ -179,10 +184,14 @@ class Pulse:
 
 @dataclass
 class StoredOutput:
-    """Writes the files of one attempt, or of one shard of it."""
+    """Writes the files of one attempt, or of one shard of it.
+
+    `predecessors` are actions whose finished parts count as this one's, by a waiver.
+    """
 
     store: Store
     action_key: str
+    predecessors: tuple[str, ...]
     attempt: str
     namespace: str
     cpus: int
@@ -254,9 +263,21 @@ class StoredOutput:
 
     def states(self) -> list[SavedState]:
         """States of earlier attempts at this very action."""
-        found = self.store.parts(self.action_key, f"state{self.namespace}")
+        found = self.parts("state")
         states = [SavedState(self.store, part, self.digests) for part in found.values()]
         return sorted(states, key=lambda state: state.key)
+
+    def parts(self, kind: str) -> dict[str, Part]:
+        """Finished pieces of earlier attempts by part key, a predecessor's below the own ones."""
+        found: dict[str, Part] = {}
+        for action_key in (*reversed(self.predecessors), self.action_key):
+            found |= self.store.parts(action_key, f"{kind}{self.namespace}")
+        return found
+
+    def finished(self, key: str) -> Part | None:
+        """One finished piece of an earlier attempt, or None."""
+        found = (self.store.part(one, key) for one in (self.action_key, *self.predecessors))
+        return next((part for part in found if part is not None), None)
 
 
 def _plain(number: float) -> float | str:

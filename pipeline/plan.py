@@ -12,9 +12,10 @@ from pipeline.dag import Dag, build
 from pipeline.errors import SourceError
 from pipeline.identity import Identity, source_digest
 from pipeline.reasons import Reasons
-from pipeline.resolve import Resolution, resolve
+from pipeline.resolve import Resolution, Resolver
 from pipeline.shown import shown
 from pipeline.store.objects import InputRecord, SourceRecord
+from pipeline.store.waivers import read_waiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedStep:
-    """One line of a plan. `state` is `cached`, `run` or `unasked` (no wanted step needs it)."""
+    """One line of a plan. `state` is `cached`, `run` or `unasked` (no wanted step needs it).
+
+    A cached step may have something to tell too: a waiver or a promotion that it leans on.
+    """
 
     title: str
     state: str
@@ -46,6 +50,7 @@ class Plan:
     manifests: dict[int, SourceManifest]
     identity: Identity
     store: Store
+    resolver: Resolver
     resolution: Resolution
     wanted: list[str]
 
@@ -93,6 +98,7 @@ class Plan:
             "name": node.step.name,
             "body": node.step.body,
             "recipe_digest": self.identity.recipe_digests[title],
+            "definition": self.identity.definitions[title],
             "code_digest": self.closure(title).digest,
             "config": shown(node.step.config),
             "inputs": [[role, index, parent] for role, index, parent in node.parents],
@@ -109,15 +115,14 @@ class Plan:
                 content_digest=records[parent].content_digest,
                 action_key=records[parent].action_key,
                 recipe_digest=self.identity.recipe_digests[parent],
+                waivers=self.resolution.waivers.get(parent, ()),
             )
             for role, index, parent in self.dag.nodes[title].parents
         )
 
     def _planned(self, title: str, reasons: Reasons) -> PlannedStep:
-        record = self.resolution.records.get(title)
-        if record is not None:
-            seconds = record.provenance.get("seconds")
-            return PlannedStep(title=title, state="cached", seconds_last=seconds)
+        if title in self.resolution.records:
+            return self._cached(title)
         if title not in self.resolution.misses:
             return PlannedStep(title=title, state="unasked")
         causes = reasons.of(
@@ -126,6 +131,19 @@ class Plan:
         return PlannedStep(
             title=title, state="run", causes=tuple(causes), seconds_last=reasons.seconds_last(title)
         )
+
+    def _cached(self, title: str) -> PlannedStep:
+        record = self.resolution.records[title]
+        notes = [f"accepted: {self._reason(w)}" for w in self.resolution.waivers.get(title, ())]
+        promotion = self.resolver.promotions.reasons.get(record.action_key)
+        if promotion is not None:
+            notes.append(f"promoted: {promotion}")
+        seconds = record.provenance.get("seconds")
+        return PlannedStep(title=title, state="cached", causes=tuple(notes), seconds_last=seconds)
+
+    def _reason(self, waiver: str) -> str:
+        found = read_waiver(self.store, waiver)
+        return waiver if found is None else f"{found.reason} ({found.title})"
 
 
 def make_plan(
@@ -151,19 +169,18 @@ def make_plan(
     )
     chosen = [title for selector in selectors for title in dag.select(selector)]
     wanted = list(dict.fromkeys(chosen or dag.targets.values()))
-    plan = Plan(
+    resolver = Resolver(store, dag, identity)
+    return Plan(
         recipe=recipe,
         dag=dag,
         codebase=codebase,
         manifests=manifests,
         identity=identity,
         store=store,
-        resolution=Resolution(),
+        resolver=resolver,
+        resolution=resolver.resolve(dag.nodes if everything else wanted, wanted=wanted),
         wanted=wanted,
     )
-    asked = dag.nodes if everything else wanted
-    plan.resolution = resolve(store, dag, identity, wanted=asked)
-    return plan
 
 
 def resolve_sources(dag: Dag, digests: RememberedDigests) -> dict[int, SourceManifest]:

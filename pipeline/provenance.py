@@ -45,6 +45,11 @@ def submission(project: Path) -> dict[str, Any]:
     return {"user": _user(), "seaglass": version(), **_git(project)}
 
 
+def person() -> dict[str, Any]:
+    """Who does something by hand, and when (ISO 8601, UTC)."""
+    return {"user": _user(), "time": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
 def version() -> str:
     """The installed version of Seaglass."""
     try:

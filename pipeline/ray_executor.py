@@ -46,6 +46,7 @@ from pipeline.errors import SeaglassError, StepError, UsageError
 from pipeline.executor import check_shards
 from pipeline.logs import LogCapture
 from pipeline.opened import Pulse, StoredOutput
+from pipeline.redaction import redacted
 from pipeline.store.objects import Part
 from pipeline.store.store import open_store
 
@@ -110,6 +111,9 @@ class RayExecutor:
             done, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
         return [(self._running.pop(reference), _outcome(reference)) for reference in done]
 
+    def interrupt(self) -> None:
+        """Nothing to do: `wait` has a limit of its own."""
+
     def cancel(self) -> None:
         """Interrupt what runs; after a grace, end its processes."""
         for reference in self._running:
@@ -158,7 +162,7 @@ class RayShards:
         """The part of every shard, in order; bounded in flight, finished ones skipped."""
         check_shards(function, shards)
         output, task = self._context.output, self._context.task
-        known = self._context.store.parts(task.action_key, f"shard{output.namespace}")
+        known = output.parts("shard")
         keys = [shard_key(output.namespace, function, shard) for shard in shards]
         options = {"num_cpus": _at_most(cpus) if self._is_local else cpus, **_environment(task)}
         fan = _Fan(
@@ -263,7 +267,7 @@ def _try_shard(task: _ShardTask) -> Part | StepError:
     _end_with_raylet()
     step = task.step
     try:
-        store = open_store(step.store_url)
+        store = open_store(step.store_url, step.upstream)
         name = f"{step.title}.{task.attempt}.{task.writer}"
         with DiaryWriter(store, step.run_id, name) as diary:
             output = StoredOutput(
@@ -293,7 +297,7 @@ def _run_shard(task: _ShardTask, context: Attempt) -> Part | StepError:
 
 
 def _shard_error(task: _ShardTask, error: Exception, log: tuple[str, ...]) -> StepError:
-    message = f"shard {task.shard!r}: {describe(error)}"
+    message = f"shard {redacted(repr(task.shard))}: {describe(error)}"
     return StepError(message, failure=classify(error), log=log)
 
 
@@ -367,4 +371,4 @@ def _outcome(reference: ray.ObjectRef[Any]) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return redacted((str(error).strip() or type(error).__name__).splitlines()[0])

@@ -9,31 +9,38 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline import board as states
 from pipeline.attempt import RETRIED, Outcome, StepTask
+from pipeline.cancel import cancellation
 from pipeline.diary import DiaryWriter
 from pipeline.encoding import in_canonical_order
+from pipeline.errors import CancelledError
 from pipeline.plan import source_manifest_document
 from pipeline.provenance import submission
 from pipeline.reasons import last_run_name
+from pipeline.refs import move_refs
 from pipeline.shown import shown
 from pipeline.store import layout
-from pipeline.store.adapter import in_parallel
 from pipeline.store.claims import Held, Observer
+from pipeline.store.promotions import LOST, promote
+from pipeline.watch import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipeline.board import Board
     from pipeline.executor import Executor
+    from pipeline.hits import Hits
     from pipeline.plan import Plan
+    from pipeline.resolve import Candidate
     from pipeline.store.objects import Record
     from pipeline.store.store import Store
 
 _WAIT_S = 0.25
+_LOOK_S = 2.0
+_SHOWN = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +55,16 @@ class Failure:
 
 @dataclass(kw_only=True)
 class RunResult:
-    """How a run ended. `own` is what this run computed itself, by title."""
+    """How a run ended.
+
+    `own` is what this run computed itself and `promoted` what it had to put forward because the
+    bytes on record are lost, both by title.
+    """
 
     run_id: str | None
-    records: dict[str, Record]
+    records: Hits
     own: dict[str, Record] = field(default_factory=dict)
+    promoted: dict[str, Record] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -70,8 +82,9 @@ class Run:
         self._plan = plan
         self._store: Store = plan.store
         self._board = board
-        self._forced = forced | plan.resolution.gone
-        self._records = dict(plan.resolution.records)
+        self._lost = set(plan.resolution.gone)
+        self._forced = self._lost | forced
+        self._records = plan.resolution.records
         self._todo = {t: self._open_parents(t) for t in plan.dag.nodes if self._must_run(t)}
         self._children = plan.dag.children()
         self._ready = [title for title, parents in self._todo.items() if not parents]
@@ -79,32 +92,46 @@ class Run:
         self._held: dict[str, float] = {}
         self._was_held: set[str] = set()
         self._tries: dict[str, int] = {}
+        self._executor: Executor | None = None
         self._observer = Observer(plan.store)
         self._provenance = submission(plan.recipe.project)
         self._result = RunResult(run_id=self.run_id, records=self._records)
+        self._is_cancelled = False
 
     def execute(self, make_executor: Callable[[], Executor]) -> RunResult:
         """Run to the end; whatever is independent of a failed step still runs.
 
-        A `KeyboardInterrupt` stops the attempts, notes it and passes on.
+        A `KeyboardInterrupt`, or a `CancelledError` where someone cancelled the run, stops the
+        attempts, is noted and passes on.
         """
         started = time.monotonic()
         try:
             self._prepare()
-            with DiaryWriter(self._store, self.run_id, "driver") as diary, _Watcher(self):
+            interval_s = min(self._store.adapter.beat_interval_s, _LOOK_S)
+            watcher = Watcher(self.watch, interval_s=interval_s)
+            with DiaryWriter(self._store, self.run_id, "driver") as diary, watcher:
                 diary.event("run_started", recipe=self._plan.recipe.name, **self._provenance)
                 with closing(make_executor()) as executor:
+                    self._executor = executor
                     self._work(executor, diary)
                 self._result.seconds = time.monotonic() - started
                 state = "succeeded" if self._result.is_good else "failed"
                 diary.event("run_ended", state=state)
-        except KeyboardInterrupt:  # also before the executor has started
+        except (KeyboardInterrupt, CancelledError):  # also before the executor has started
             self._finish("cancelled")
             raise
         self._finish(state)
         return self._result
 
-    def observe(self) -> None:
+    def watch(self) -> None:
+        """Read from the store how far the steps are, and whether someone cancelled the run."""
+        if cancellation(self._store, self.run_id) is not None:
+            self._is_cancelled = True
+            if self._executor is not None:
+                self._executor.interrupt()
+        self._observe()
+
+    def _observe(self) -> None:
         """Read how far the running steps are from their heartbeats."""
         for title in self._board.titles_in(states.RUNNING, states.BUSY)[:_SHOWN]:
             key = self._plan.resolution.action_keys.get(title)
@@ -137,63 +164,129 @@ class Run:
         store.create(layout.run(self.run_id, "plan.json"), plan.document())
         store.add_ref(last_run_name(plan.recipe.name), {"run": self.run_id})
         for title in plan.resolution.cut_off:
-            store.write_marker(self._records[title], plan.identity.recipe_digests[title])
+            self._mark(title, self._records[title])
 
     def _work(self, executor: Executor, diary: DiaryWriter) -> None:
         try:
             self._loop(executor, diary)
         except KeyboardInterrupt:
             self._stop(executor, diary)
+            self._check_cancelled()
+            raise
+        except CancelledError:
+            self._stop(executor, diary)
             raise
 
     def _loop(self, executor: Executor, diary: DiaryWriter) -> None:
         while self._ready or self._handles or self._held:
+            self._check_cancelled()
             while self._ready:
                 self._begin(self._ready.pop(0), executor, diary)
             for handle, outcome in executor.wait(_WAIT_S) if self._handles else ():
                 self._end(self._handles.pop(handle), outcome, diary)
             self._look_at_held(diary)
 
+    def _check_cancelled(self) -> None:
+        if self._is_cancelled:
+            by = cancellation(self._store, self.run_id) or {}
+            msg = f"run {self.run_id} was cancelled by {by.get('user', '?')}: {by.get('reason')}"
+            raise CancelledError(msg)
+
     def _begin(self, title: str, executor: Executor, diary: DiaryWriter) -> None:
         """Start a step whose inputs are there, unless its action is done already."""
-        contents = {
-            parent: self._records[parent].content_digest
-            for _, _, parent in self._plan.dag.nodes[title].parents
-        }
-        key = self._plan.identity.action_key(title, contents)
-        self._plan.resolution.action_keys[title] = key
-        record = None if title in self._forced else self._store.record(key)
-        if record is not None:
-            self._store.write_marker(record, self._plan.identity.recipe_digests[title])
-            self._board.set(title, states.CACHED, note=self._cached_note(title))
-            self._succeed(title, record)
+        plan = self._plan
+        parents = [parent for _, _, parent in plan.dag.nodes[title].parents]
+        contents = {parent: self._records[parent].content_digest for parent in parents}
+        candidates = plan.resolver.candidates(title, contents)
+        plan.resolution.action_keys[title] = candidates[0].action_key
+        self._lean(title, *(w for p in parents for w in plan.resolution.waivers.get(p, ())))
+        if title not in self._forced and self._find(title, candidates):
             return
-        diary.event("step_started", title=title, action_key=key)
+        diary.event("step_started", title=title, action_key=candidates[0].action_key)
         self._board.set(title, states.RUNNING)
-        self._handles[executor.start(self._task(title, key))] = title
+        self._handles[executor.start(self._task(title, candidates))] = title
+
+    def _find(self, title: str, candidates: list[Candidate]) -> bool:
+        """Whether the step is done: under its own key, or under one that a waiver names."""
+        for candidate in candidates:
+            record = self._store.record(candidate.action_key)
+            if record is not None:
+                self._lean(title, *candidate.waivers)
+                self._mark(title, record)
+                self._board.set(title, states.CACHED, note=self._cached_note(title, candidate))
+                self._succeed(title, self._plan.resolver.promotions.current(record))
+                return True
+        return False
+
+    def _lean(self, title: str, *waivers: str) -> None:
+        """Note the waivers that a step's result leans on."""
+        known = self._plan.resolution.waivers.get(title, ())
+        if waivers:
+            self._plan.resolution.waivers[title] = tuple(dict.fromkeys([*known, *waivers]))
+
+    def _mark(self, title: str, record: Record) -> None:
+        """Let the recipe digest find the record, unless that leans on a revocable waiver."""
+        if title not in self._plan.resolution.waivers:
+            self._store.write_marker(record, self._plan.identity.recipe_digests[title])
 
     def _end(self, title: str, outcome: Outcome, diary: DiaryWriter) -> None:
         diary.event("step_ended", title=title, state=outcome.state, failure=outcome.failure)
         if outcome.state == "busy" and outcome.held is not None:
             self._hold(title, outcome.held)
         elif outcome.state in ("published", "adopted") and outcome.record is not None:
-            if outcome.own is not None:
-                self._result.own[title] = outcome.own
-            note = "" if outcome.state == "published" else "by another run"
-            self._store.write_marker(outcome.record, self._plan.identity.recipe_digests[title])
-            self._board.set(title, states.DONE, note=note)
-            self._succeed(title, outcome.record)
+            self._take(title, outcome, diary)
         elif self._may_retry(title, outcome):
             self._observer.look(self._plan.resolution.action_keys[title])
-            self._board.set(title, states.WAITING, note=f"retry after {outcome.failure}")
-            self._ready.append(title)
+            lost = self._lost_inputs(title) if outcome.failure == "corrupt" else []
+            if lost:
+                self._rebuild(title, lost, diary)
+            else:
+                self._board.set(title, states.WAITING, note=f"retry after {outcome.failure}")
+                self._ready.append(title)
         else:
             self._fail(title, outcome)
+
+    def _take(self, title: str, outcome: Outcome, diary: DiaryWriter) -> None:
+        """Take the result of an attempt; put it forward where what is on record is lost."""
+        record = outcome.record
+        assert record is not None, "the caller has looked"
+        record = self._plan.resolver.promotions.current(record)
+        own = outcome.own
+        if own is not None:
+            self._result.own[title] = own
+            differs = own.content_digest != record.content_digest
+            if title in self._lost and differs and self._store.copy(record.content_digest) is None:
+                promote(self._store, record, own.attempt, reason=LOST, by=self._provenance)
+                diary.event("promoted", title=title, attempt=own.attempt, reason=LOST)
+                self._result.promoted[title] = record = own
+        note = "" if outcome.state == "published" else "by another run"
+        self._mark(title, record)
+        self._board.set(title, states.DONE, note=note)
+        self._succeed(title, record)
+
+    def _lost_inputs(self, title: str) -> list[str]:
+        """Inputs of a step that have no whole copy left."""
+        parents = dict.fromkeys(parent for _, _, parent in self._plan.dag.nodes[title].parents)
+        return [p for p in parents if self._store.copy(self._records[p].content_digest) is None]
+
+    def _rebuild(self, title: str, lost: list[str], diary: DiaryWriter) -> None:
+        """Put steps whose bytes turned out to be damaged before the one that needs them."""
+        waiting = {title: lost}
+        while waiting:
+            child, parents = waiting.popitem()
+            self._todo[child] = set(parents)
+            self._board.set(child, states.WAITING, note=f"rebuilds {', '.join(parents)} first")
+            for parent in (p for p in parents if p not in self._lost):
+                diary.event("rebuild", title=parent, needed_by=child)
+                self._lost.add(parent)
+                self._forced.add(parent)
+                waiting[parent] = self._lost_inputs(parent)
+        self._ready += [t for t in self._lost if t in self._todo and not self._todo[t]]
 
     def _may_retry(self, title: str, outcome: Outcome) -> bool:
         self._tries[title] = self._tries.get(title, 0) + 1
         retries = self._plan.dag.nodes[title].step.resources.retries
-        return outcome.failure in RETRIED and self._tries[title] <= retries
+        return outcome.failure in (*RETRIED, "corrupt") and self._tries[title] <= retries
 
     def _hold(self, title: str, held: Held) -> None:
         self._held[title] = time.monotonic() + _WAIT_S
@@ -214,11 +307,13 @@ class Run:
             diary.event("claim_free", title=title)
             self._ready.append(title)
 
-    def _cached_note(self, title: str) -> str:
+    def _cached_note(self, title: str, candidate: Candidate) -> str:
+        if candidate.waivers:
+            return "accepted"
         return "by another run" if title in self._was_held else "equal inputs"
 
     def _succeed(self, title: str, record: Record) -> None:
-        self._records[title] = record
+        self._records.add(title, record)
         for child in self._children[title]:
             if child in self._todo:
                 self._todo[child].discard(title)
@@ -248,7 +343,7 @@ class Run:
     def _finish(self, state: str) -> None:
         rows = {
             title: {"action_key": record.action_key, "content_digest": record.content_digest}
-            for title, record in self._records.items()
+            for title, record in self._records.loaded.items()
         }
         failures = [vars(failure) | {"log": list(failure.log)} for failure in self._result.failures]
         document = {"state": state, "steps": rows, "failures": failures}
@@ -256,14 +351,17 @@ class Run:
         if state == "succeeded":
             move_refs(self._plan, self._records, self.run_id)
 
-    def _task(self, title: str, key: str) -> StepTask:
+    def _task(self, title: str, candidates: list[Candidate]) -> StepTask:
         plan, step = self._plan, self._plan.dag.nodes[title].step
         closure = plan.closure(title)
         return StepTask(
             store_url=self._store.url,
+            upstream=tuple(store.url for store in self._store.upstream),
             run_id=self.run_id,
-            action_key=key,
+            action_key=candidates[0].action_key,
+            predecessors=tuple(c.action_key for c in candidates[1:]),
             recipe_digest=plan.identity.recipe_digests[title],
+            definition=plan.identity.definitions[title],
             name=step.name,
             title=title,
             body=step.body,
@@ -278,67 +376,7 @@ class Run:
             gpus=step.resources.gpus,
             memory_bytes=step.resources.memory_bytes,
             environment=dict(step.resources.environment),
+            secrets=tuple(secret.name for secret in step.resources.secrets),
             forced=title in self._forced,
             provenance=self._provenance,
         )
-
-
-_SHOWN = 16
-_ALL_NAMES_UP_TO = 500
-
-
-class _Watcher:
-    """A thread that keeps the board's progress fresh while the loop waits."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._stop = Event()
-        self._thread = Thread(target=self._watch, name="watcher", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(timeout=5)
-
-    def _watch(self) -> None:
-        interval = self._run._store.adapter.beat_interval_s  # noqa: SLF001 - same module
-        while not self._stop.wait(min(interval, 2.0)):
-            try:
-                self._run.observe()
-            except Exception:  # noqa: BLE001, S112 - the screen may lag, the run must not stop
-                continue
-
-
-def move_refs(plan: Plan, records: dict[str, Record], run_id: str | None) -> None:
-    """Point the names of the targets and of their steps to what is current now.
-
-    A target that was found ends the walk, so its ancestors are asked for here; in a very large
-    DAG only the steps that were looked at move.
-    """
-    records = _with_ancestors(plan, records)
-    names = {title: title for title in records} | dict(plan.dag.targets)
-    for name, title in names.items():
-        record = records.get(title)
-        if record is None:
-            continue
-        value: dict[str, Any] = {
-            "title": title,
-            "action_key": record.action_key,
-            "content_digest": record.content_digest,
-            "attempt": record.attempt,
-        }
-        current = plan.store.ref(name)
-        if current is None or any(current.get(k) != v for k, v in value.items()):
-            plan.store.add_ref(name, {**value, "run": run_id})
-
-
-def _with_ancestors(plan: Plan, records: dict[str, Record]) -> dict[str, Record]:
-    """The records, and the newest of every step that no one looked at."""
-    rest = [title for title in plan.dag.nodes if title not in records]
-    if len(plan.dag.nodes) > _ALL_NAMES_UP_TO:
-        return records
-    digests = plan.identity.recipe_digests
-    found = in_parallel(lambda title: plan.store.records_of_recipe(digests[title]), rest)
-    return records | {title: rows[-1] for title, rows in found.items() if rows}

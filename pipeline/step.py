@@ -7,12 +7,14 @@ run it and live in a type that the encoding refuses.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipeline.errors import ConfigError, RecipeError
 from pipeline.paths import checked_label
+from pipeline.redaction import MIN_CHARS, remember
 from pipeline.sources import Source
 
 if TYPE_CHECKING:
@@ -37,10 +39,34 @@ def since(version: str, *, default: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Secret:
-    """The name of an environment variable whose value must appear nowhere."""
+    """The name of an environment variable whose value must appear nowhere.
+
+    Only the name travels: a step lists its secrets in `Resources`, and its body asks for the value
+    where it runs. From then on the value is masked in all that the engine keeps or shows.
+    """
 
     __seaglass_not_identity__: ClassVar[bool] = True
     name: str
+
+    def value(self) -> str:
+        """The value in this process.
+
+        Raises:
+            ConfigError: the variable is not set here, or too short to be told from other text.
+
+        """
+        found = os.environ.get(self.name)
+        if found is None:
+            msg = f"secret {self.name}: no such environment variable where the step runs; set it"
+            raise ConfigError(msg)
+        if len(found) < MIN_CHARS:
+            msg = (
+                f"secret {self.name}: its value has {len(found)} characters; below {MIN_CHARS} it "
+                "cannot be kept out of logs"
+            )
+            raise ConfigError(msg)
+        remember(found)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +74,8 @@ class Resources:
     """What a machine needs to run a step. Never part of identity.
 
     `cpus` and `gpus` are counts (a coordinator that only fans out takes `cpus=0`), `memory_bytes`
-    is a reservation, `retries` how often a failed attempt is tried again.
+    is a reservation, `retries` how often a failed attempt is tried again. `environment` is set for
+    the step and is no place for secrets; `secrets` must be set already wherever the step runs.
     """
 
     __seaglass_not_identity__: ClassVar[bool] = True
@@ -57,12 +84,16 @@ class Resources:
     memory_bytes: int | None = None
     retries: int = 2
     environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[Secret, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("cpus", "gpus", "retries"):
             if getattr(self, name) < 0:
                 msg = f"{name}={getattr(self, name)} must not be negative"
                 raise ConfigError(msg)
+        if not all(isinstance(secret, Secret) for secret in self.secrets):
+            msg = "secrets must be a tuple of Secret(name=...): the names, never the values"
+            raise ConfigError(msg)
 
 
 @dataclass(frozen=True)
@@ -140,9 +171,12 @@ class Step:
                 yield role, value
 
 
+_NO_CONFIG = NoConfig()
+
+
 def _checked_config(name: str, config: object) -> object:
     if config is None:
-        return NoConfig()
+        return _NO_CONFIG
     if not is_dataclass(config) or isinstance(config, type):
         msg = f"config of step {name!r} is {type(config).__name__}; expected a frozen dataclass"
         raise RecipeError(msg)

@@ -11,6 +11,7 @@ from rich.text import Text
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import duration, short, size, table
 from pipeline.errors import CorruptError
+from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
 
@@ -31,7 +32,7 @@ def ls(*, runs: bool, store_url: str, as_json: bool) -> int:
     if as_json:
         print_json(rows)
     elif not rows:
-        text = f"The store {store.url} holds none yet. Fill it: seaglass run RECIPE"
+        text = f"The store {redacted(store.url)} holds none yet. Fill it: seaglass run RECIPE"
         console().print(text, markup=False, soft_wrap=True)
     elif runs:
         _print_runs(rows)
@@ -65,7 +66,7 @@ def _runs(store: Store) -> list[dict[str, Any]]:
     names = [row["name"] for row in store.all_refs() if row["name"].startswith(RUNS)]
     rows = []
     for name in names:
-        for entry in store.history(name):
+        for entry in store.history(name).all():
             end = store.read(layout.run(entry["run"], "end.json"))
             state = end["state"] if end else "not ended"
             rows.append({"run": entry["run"], "recipe": name.removeprefix(RUNS), "state": state})

@@ -30,7 +30,9 @@ from pipeline.digests import RememberedDigests
 from pipeline.launch import make_executor
 from pipeline.plan import Plan, make_plan
 from pipeline.recipes import load_recipe
-from pipeline.run import Run, RunResult, move_refs
+from pipeline.redaction import redacted
+from pipeline.refs import move_refs
+from pipeline.run import Run, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +121,7 @@ def _print_end(plan: Plan, result: RunResult, screen: Console) -> None:
     ran = f"{count} step{'' if count == 1 else 's'} ran"
     what = ran if result.run_id else "nothing had to run"
     took = duration(result.seconds)
-    screen.print(f"{what}, {took}. Store: {plan.store.url}", markup=False, soft_wrap=True)
+    screen.print(f"{what}, {took}. Store: {redacted(plan.store.url)}", markup=False, soft_wrap=True)
 
 
 def _print_next(plan: Plan, screen: Console, command: str) -> None:
@@ -127,7 +129,7 @@ def _print_next(plan: Plan, screen: Console, command: str) -> None:
     name = list(_wanted(plan))[-1]
     screen.print("Next:", style="bold")
     for line in (f"lineage {name} --up", f"show {name}", "ls", f"plan {command}"):
-        screen.print(f"  {program()} {line}", markup=False, soft_wrap=True)
+        screen.print(f"  {program()} {redacted(line)}", markup=False, soft_wrap=True)
 
 
 def _wanted(plan: Plan) -> dict[str, str]:

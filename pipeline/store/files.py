@@ -150,6 +150,11 @@ class StoredFiles:
         self.manifest = manifest
         self._entries = {entry.path: entry for entry in manifest.files}
 
+    @property
+    def attempt(self) -> str:
+        """The attempt whose copy is read."""
+        return self._location.attempt
+
     def paths(self, pattern: str = "*") -> list[str]:
         """Sorted paths that match."""
         return matching(self._entries, pattern)
@@ -199,5 +204,5 @@ class StoredFiles:
     def _corrupt(self, entry: FileEntry, key: str, what: str) -> CorruptError:
         return CorruptError(
             f"{self._where}, file {entry.path!r} of attempt {self._location.attempt} {what} "
-            f"({self._store.url}/{key}); rebuild it with: seaglass rerun RECIPE STEP"
+            f"({self._store.url}/{key}); the next run of its recipe rebuilds it"
         )

@@ -16,6 +16,7 @@ from pipeline.errors import UsageError
 
 FORMAT = 1
 FORMAT_KEY = "seaglass.json"
+ALL_REFS = "v1/refs"
 _MAX_NAME = 4_000
 _MAX_ESCAPED = 200
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -33,6 +34,16 @@ def is_digest(text: str) -> bool:
 
 def _sharded(kind: str, digest: str) -> str:
     return f"v1/{kind}/{digest[:2]}/{digest}"
+
+
+def all_shards(kind: str) -> list[str]:
+    """The 256 prefixes that the objects of a kind are spread over."""
+    return [f"v1/{kind}/{number:02x}" for number in range(256)]
+
+
+def shard_of(key: str) -> str:
+    """The prefix `v1/<kind>/<aa>` that a sharded key lies below."""
+    return "/".join(key.split("/")[:3])
 
 
 def action(action_key: str) -> str:
@@ -70,14 +81,24 @@ def tombstones(content_digest: str) -> str:
     return _sharded("tombstones", content_digest)
 
 
+def tombstone(content_digest: str, attempt: str) -> str:
+    """The end of one physical copy: evicted or corrupt."""
+    return f"{tombstones(content_digest)}/{attempt}.json"
+
+
 def data(attempt: str, path: str) -> str:
     """A data object of one attempt. The logical path is escaped part by part."""
     return f"v1/data/{attempt}/" + "/".join(_escaped(part) for part in path.split("/"))
 
 
+def producers(content_digest: str) -> str:
+    """Prefix of the edges from these bytes to what made them."""
+    return _sharded("producers", content_digest)
+
+
 def producer(content_digest: str, action_key: str) -> str:
     """Edge: this action wrote these bytes."""
-    return f"{_sharded('producers', content_digest)}/{action_key}"
+    return f"{producers(content_digest)}/{action_key}"
 
 
 def consumers(content_digest: str) -> str:
@@ -130,6 +151,26 @@ def beat(action_key: str, epoch: int) -> str:
     return f"{claims(action_key)}/{epoch:08d}.beat"
 
 
+def promotions(action_key: str | None = None) -> str:
+    """Prefix of the promotions of one action, or of all: normally empty."""
+    return "v1/promotions" if action_key is None else _sharded("promotions", action_key)
+
+
+def promotion(action_key: str, sequence: int) -> str:
+    """One promotion: from here on this attempt's result is the action's; the highest counts."""
+    return f"{promotions(action_key)}/{sequence:08d}.json"
+
+
+def waivers(definition: str | None = None) -> str:
+    """Prefix of the waivers of one definition digest, or of all: normally few."""
+    return "v1/waivers" if definition is None else _sharded("waivers", definition)
+
+
+def waiver(definition: str, sequence: int) -> str:
+    """One entry in the log of a definition's waivers: accepted, or revoked."""
+    return f"{waivers(definition)}/{sequence:08d}.json"
+
+
 def code(digest: str) -> str:
     """The source text behind a code digest."""
     return f"v1/code/{digest}.json"
@@ -157,7 +198,7 @@ def writer_of(key: str) -> str:
 
 def refs(name: str) -> str:
     """Prefix of the append-only log of a name."""
-    return f"v1/refs/{_escaped(checked_name(name))}"
+    return f"{ALL_REFS}/{_escaped(checked_name(name))}"
 
 
 def ref(name: str, sequence: int) -> str:

@@ -64,7 +64,10 @@ class Location:
 
 @dataclass(frozen=True, kw_only=True)
 class InputRecord:
-    """One input of an action. `index` is the place in an ordered role, else None."""
+    """One input of an action. `index` is the place in an ordered role, else None.
+
+    `waivers` are the waivers (`<definition>/<sequence>`) that the input was found by.
+    """
 
     role: str
     index: int | None
@@ -72,6 +75,7 @@ class InputRecord:
     content_digest: str
     action_key: str
     recipe_digest: str
+    waivers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +95,7 @@ class Record:
 
     action_key: str
     recipe_digest: str
+    definition: str
     content_digest: str
     attempt: str
     name: str
@@ -120,7 +125,7 @@ class Record:
         if row.get("format", FORMAT) > FORMAT:
             msg = f"{where}: format {row['format']} is newer than {FORMAT}; upgrade seaglass"
             raise FormatError(msg)
-        inputs = tuple(build(InputRecord, r, where) for r in row.get("inputs", ()))
+        inputs = tuple(_input(r, where) for r in row.get("inputs", ()))
         sources = tuple(build(SourceRecord, r, where) for r in row.get("sources", ()))
         return build(cls, {**row, "inputs": inputs, "sources": sources}, where)
 
@@ -185,6 +190,37 @@ class Owner:
     pid: int
     started: float
     run: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promotion:
+    """From here on `attempt` is the result of its action. `reason` is `lost`, or a person's."""
+
+    action_key: str
+    attempt: str
+    content_digest: str
+    previous: str
+    reason: str
+    by: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiver:
+    """`definition` counts as good as `predecessor`, unless a later entry revokes it.
+
+    Directed: it says nothing about the other way round. `title` is for people.
+    """
+
+    definition: str
+    predecessor: str
+    title: str
+    reason: str
+    is_revoked: bool
+    by: dict[str, Any]
+
+
+def _input(row: dict[str, Any], where: str) -> InputRecord:
+    return build(InputRecord, {**row, "waivers": tuple(row.get("waivers", ()))}, where)
 
 
 def dump(value: Any) -> bytes:

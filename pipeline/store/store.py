@@ -1,18 +1,22 @@
-"""Typed reading and writing over an adapter. Knows documents and keys, not the protocol's order."""
+"""Typed reading and writing over an adapter. Knows documents and keys, not the protocol's order.
+
+A store may lean on *upstream* stores, which are read after it and never written: so an outsider
+builds on a public run. What is immutable (records, markers, manifests, locations, code, edges) is
+read from all of them; what belongs to work under way (claims, ends, parts) only from the own one.
+"""
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fsspec
 
 from pipeline.errors import CorruptError, FormatError, StoreError, UsageError
 from pipeline.store import layout
 from pipeline.store.adapter import Adapter, in_parallel
+from pipeline.store.history import History, by_prefix, newest
 from pipeline.store.local import LocalAdapter
 from pipeline.store.objects import (
     End,
@@ -30,14 +34,22 @@ from pipeline.store.remote import RemoteAdapter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_ENTRY = re.compile(r"/\d{8}\.json$")
+EVICTED, CORRUPT = "evicted", "corrupt"  # what a tombstone says
+
+
+class Copy(NamedTuple):
+    """A physical copy, and the store that holds it."""
+
+    store: Store
+    location: Location
 
 
 class Store:
-    """One store. Opening reads one small object: the format."""
+    """One store, and those it leans on. Opening reads one small object: the format."""
 
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, adapter: Adapter, *, upstream: tuple[Store, ...] = ()) -> None:
         self.adapter = adapter
+        self.upstream = upstream
         self._check_format()
 
     @property
@@ -49,13 +61,38 @@ class Store:
         """Create a JSON document exclusively."""
         return self.adapter.create(key, dump(value))
 
+    @property
+    def all(self) -> tuple[Store, ...]:
+        """This store first, then those it leans on."""
+        return (self, *self.upstream)
+
     def read(self, key: str) -> dict[str, Any] | None:
-        """A JSON document, or None."""
+        """A JSON document of this store or of one upstream, or None."""
+        for store in self.all:
+            found = store.read_own(key)
+            if found is not None:
+                return found
+        return None
+
+    def read_own(self, key: str) -> dict[str, Any] | None:
+        """A JSON document of this store, or None."""
         data = self.adapter.read(key)
         return None if data is None else load(data, f"{self.url}/{key}")
 
+    def list_all(self, prefix: str) -> list[str]:
+        """Keys below a prefix in this store and those upstream, each once, sorted."""
+        return sorted({key for store in self.all for key in store.adapter.list(prefix)})
+
     def record(self, action_key: str) -> Record | None:
         """The record of an action: its presence means done."""
+        for store in self.all:
+            found = store.own_record(action_key)
+            if found is not None:
+                return found
+        return None
+
+    def own_record(self, action_key: str) -> Record | None:
+        """The record of an action in this very store."""
         key = layout.action(action_key)
         data = self.adapter.read(key)
         if data is None:
@@ -77,9 +114,25 @@ class Store:
 
     def records_of_recipe(self, recipe_digest: str) -> list[Record]:
         """The records that a recipe digest was reached by, oldest attempt first."""
-        keys = [key.rsplit("/", 1)[1] for key in self.adapter.list(layout.recipe(recipe_digest))]
+        keys = [key.rsplit("/", 1)[1] for key in self.list_all(layout.recipe(recipe_digest))]
         found = [record for record in map(self.record, filter(layout.is_digest, keys)) if record]
         return sorted(found, key=lambda record: record.attempt)
+
+    def actions_of_recipes(self, recipe_digests: Iterable[str]) -> dict[str, list[str]]:
+        """Which actions each recipe digest was reached by, from listings of whole shards."""
+        wanted = set(recipe_digests)
+        shards = {layout.shard_of(layout.recipe(digest)) for digest in wanted}
+        found: dict[str, list[str]] = {}
+        for keys in in_parallel(self.list_all, sorted(shards)).values():
+            for key in keys:
+                _, digest, action_key = key.rsplit("/", 2)
+                found.setdefault(digest, []).append(action_key)
+        return {digest: found[digest] for digest in wanted if digest in found}
+
+    def action_keys(self) -> set[str]:
+        """Every action that has a record, from a listing of each shard."""
+        shards = in_parallel(self.list_all, layout.all_shards("actions"))
+        return {_stem(key) for keys in shards.values() for key in keys}
 
     def write_marker(self, record: Record, recipe_digest: str) -> None:
         """Let `recipe_digest` find the record."""
@@ -90,25 +143,45 @@ class Store:
     def manifest(self, content_digest: str) -> Manifest:
         """The file list of an artifact, checked against its digest."""
         key = layout.manifest(content_digest)
-        where = f"{self.url}/{key}"
-        data = self.adapter.read(key)
-        if data is None:
-            msg = f"{where}: there is no such manifest"
+        for store in self.all:
+            data = store.adapter.read(key)
+            if data is not None:
+                break
+        else:
+            msg = f"{self.url}/{key}: there is no such manifest"
             raise CorruptError(msg)
+        where = f"{store.url}/{key}"
         manifest = Manifest.from_bytes(data, where)
         if manifest.content_digest != content_digest:
             msg = f"{where}: does not add up to its digest; the object was changed"
             raise CorruptError(msg)
         return manifest
 
-    def live_location(self, content_digest: str) -> Location | None:
-        """A copy whose bytes are there: any location without a tombstone, newest first."""
-        dead = {_stem(key) for key in self.adapter.list(layout.tombstones(content_digest))}
-        for key in reversed(self.adapter.list(layout.locations(content_digest))):
-            row = None if _stem(key) in dead else self.read(key)
-            if row is not None:
-                return build(Location, row, f"{self.url}/{key}")
+    def copy(self, content_digest: str) -> Copy | None:
+        """A copy whose bytes are there, newest first, from this store if it has one.
+
+        A tombstone counts wherever the copy lies: one may know an upstream copy as damaged.
+        """
+        dead = {_stem(key) for key in self.list_all(layout.tombstones(content_digest))}
+        for store in self.all:
+            for key in reversed(store.adapter.list(layout.locations(content_digest))):
+                row = None if _stem(key) in dead else store.read_own(key)
+                if row is not None:
+                    return Copy(store, build(Location, row, f"{store.url}/{key}"))
         return None
+
+    def is_damaged(self, content_digest: str) -> bool:
+        """Whether no copy is left, and one of those that were here was found corrupt."""
+        dead = self.adapter.list(layout.tombstones(content_digest))
+        if not dead or self.copy(content_digest) is not None:
+            return False
+        stones = in_parallel(self.read_own, dead).values()
+        return any(stone is not None and stone.get("reason") == CORRUPT for stone in stones)
+
+    def bury(self, content_digest: str, attempt: str, *, reason: str, what: str = "") -> bool:
+        """Write the tombstone of a copy; False if there is one already."""
+        key = layout.tombstone(content_digest, attempt)
+        return self.create(key, {"reason": reason, "what": what, "nonce": layout.new_id()})
 
     def end(self, action_key: str, attempt: str) -> End | None:
         """How an attempt ended, or None while it may still run."""
@@ -129,7 +202,7 @@ class Store:
         """Who made a claim; None where it cannot be read, for claims only save work."""
         key = layout.claim(action_key, epoch)
         try:
-            row = self.read(key)
+            row = self.read_own(key)
             return None if row is None else build(Owner, row, f"{self.url}/{key}")
         except CorruptError:
             return None
@@ -152,50 +225,46 @@ class Store:
         except CorruptError:
             return None
 
+    def history(self, name: str) -> History:
+        """The log of a name in this store."""
+        return History(self, layout.refs(name))
+
     def add_ref(self, name: str, value: dict[str, Any]) -> None:
         """Append to the log of a name; the highest entry is current."""
-        while True:
-            taken = self._log(layout.refs(name))
-            sequence = int(_stem(taken[-1])) + 1 if taken else 1
-            if self.create(
-                layout.ref(name, sequence), {**value, "name": name, "nonce": layout.new_id()}
-            ):
-                return
+        self.history(name).append({**value, "name": name})
 
     def ref(self, name: str) -> dict[str, Any] | None:
-        """The current entry of a name."""
-        return self._newest(self._log(layout.refs(name)))
+        """The current entry of a name, here or else upstream."""
+        for store in self.all:
+            found = store.history(name).current()
+            if found is not None:
+                return found
+        return None
 
-    def history(self, name: str) -> list[dict[str, Any]]:
-        """Every entry of a name that can be read, oldest first."""
-        entries = in_parallel(lambda key: self._newest([key]), self._log(layout.refs(name)))
-        return [row for row in entries.values() if row is not None]
+    def own_ref(self, name: str) -> dict[str, Any] | None:
+        """The current entry of a name in this very store."""
+        return self.history(name).current()
 
     def all_refs(self) -> list[dict[str, Any]]:
-        """The current entry of every name."""
-        logs: dict[str, list[str]] = {}
-        for key in self._log("v1/refs"):
-            logs.setdefault(key.rsplit("/", 1)[0], []).append(key)
-        found = in_parallel(lambda name: self._newest(logs[name]), logs)
-        return [row for row in found.values() if row is not None]
+        """The current entry of every name; one of this store hides its namesake upstream."""
+        found: dict[str, dict[str, Any]] = {}
+        for store in self.all:
+            for name, row in store.own_refs().items():
+                found.setdefault(name, row)
+        return list(found.values())
 
-    def _log(self, prefix: str) -> list[str]:
-        """Entries of logs of names; other files that someone left there mean nothing."""
-        return [key for key in self.adapter.list(prefix) if _ENTRY.search(key)]
-
-    def _newest(self, entries: list[str]) -> dict[str, Any] | None:
-        """The newest entry that can be read."""
-        for key in reversed(entries):
-            with suppress(CorruptError):
-                return self.read(key)
-        return None
+    def own_refs(self) -> dict[str, dict[str, Any]]:
+        """The current entry of every name of this store, by the prefix of its log."""
+        logs = by_prefix(self, layout.ALL_REFS)
+        rows = in_parallel(lambda prefix: newest(self, logs[prefix]), logs)
+        return {prefix: row for prefix, row in rows.items() if row is not None}
 
     def prepare(self) -> None:
         """Mark a new store with its format. Called before the first write of a run."""
         self.create(layout.FORMAT_KEY, {"format": layout.FORMAT, "kind": "seaglass store"})
 
     def _check_format(self) -> None:
-        row = self.read(layout.FORMAT_KEY)
+        row = self.read_own(layout.FORMAT_KEY)
         if row is not None and row.get("format") != layout.FORMAT:
             msg = (
                 f"{self.url} has store format {row.get('format')!r}; this version reads "
@@ -204,8 +273,25 @@ class Store:
             raise FormatError(msg)
 
 
-def open_store(url: str) -> Store:
-    """Open a store by URL: a folder, `gs://`, `s3://`, or any fsspec URL for reading."""
+def open_store(url: str, upstream: Iterable[str] = ()) -> Store:
+    """Open a store by URL: a folder, `gs://`, `s3://`, or any fsspec URL for reading.
+
+    `upstream` are the URLs of stores that are read after it and never written.
+    """
+    others = tuple(_existing(other) for other in upstream)
+    return Store(_adapter(url), upstream=others)
+
+
+def _existing(url: str) -> Store:
+    """An upstream store; one that is not there is a wrong URL, not an empty store."""
+    store = Store(_adapter(url))
+    if store.read_own(layout.FORMAT_KEY) is None:
+        msg = f"upstream {url} holds no store ({layout.FORMAT_KEY} is missing); check --from"
+        raise StoreError(msg)
+    return store
+
+
+def _adapter(url: str) -> Adapter:
     if not url:
         msg = "the store's URL is empty; give a folder, gs://... or s3://..."
         raise UsageError(msg)
@@ -214,13 +300,13 @@ def open_store(url: str) -> Store:
         if path.exists() and not path.is_dir():
             msg = f"store {url} is a file; --store takes a folder or a URL"
             raise UsageError(msg)
-        return Store(LocalAdapter(path))
+        return LocalAdapter(path)
     try:
         filesystem, root = fsspec.core.url_to_fs(url)
     except Exception as error:  # every filesystem has errors of its own
         msg = f"store {url} cannot be opened: {error}"
         raise StoreError(msg) from error
-    return Store(RemoteAdapter(url.rstrip("/"), filesystem, root))
+    return RemoteAdapter(url.rstrip("/"), filesystem, root)
 
 
 def _stem(key: str) -> str:

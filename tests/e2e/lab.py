@@ -210,8 +210,9 @@ class Lab:
         """Files of published artifacts that are not what their manifest says."""
         store, bad = self.store, []
         for row in self.records().values():
-            location = store.live_location(row["content_digest"])
-            assert location is not None, row
+            copy = store.copy(row["content_digest"])
+            assert copy is not None, row
+            location = copy.location
             for entry in store.manifest(row["content_digest"]).files:
                 data = store.adapter.read(location.keys[entry.path])
                 if data is None or sha256(data).hexdigest() != entry.sha256:

@@ -90,6 +90,7 @@ def make_task(store_url: str, body: str = "write", **more: Any) -> StepTask:
         run_id="20260102T030405-0000000000000000",
         action_key=digest(("action", body)),
         recipe_digest=digest(("recipe", body)),
+        definition=digest(("definition", body)),
         name=body,
         title=body,
         body=f"{MODULE}:{body}",
@@ -127,7 +128,9 @@ def try_until_done(task: StepTask, *, looks: int = 2) -> Outcome:
 def run_over_fault(task: StepTask, at: int, how: str) -> int:
     """One attempt over a store that fails; returns how many operations it saw."""
     adapter = FaultyAdapter(LocalAdapter(Path(task.store_url)), at=at, how=how)
-    with patch("pipeline.attempt.open_store", lambda url: Store(cast("LocalAdapter", adapter))):
+    with patch(
+        "pipeline.attempt.open_store", lambda url, upstream: Store(cast("LocalAdapter", adapter))
+    ):
         try_once(task)
     return adapter.num_operations
 
@@ -139,8 +142,9 @@ def assert_only_whole(store: Store) -> None:
         record = store.record(key.removesuffix(".json"))
         assert record is not None
         manifest = store.manifest(record.content_digest)
-        location = store.live_location(record.content_digest)
-        assert location is not None
+        copy = store.copy(record.content_digest)
+        assert copy is not None
+        location = copy.location
         assert manifest.content_digest == record.content_digest
         for entry in manifest.files:
             data = store.adapter.read(location.keys[entry.path])

@@ -26,7 +26,8 @@ def test_the_log_of_a_failure_keeps_a_last_line_without_an_end(store):
 CLASSES = {
     "memory": [MemoryError()],
     "cancelled": [CancelledError("x")],
-    "storage": [StoreError("x"), CorruptError("x"), ConnectionResetError(), TimeoutError()],
+    "storage": [StoreError("x"), ConnectionResetError(), TimeoutError()],
+    "corrupt": [CorruptError("x")],
     "user": [ValueError("x"), SourceError("x"), OSError(2, "x"), AssertionError(), SystemError()],
 }
 

@@ -208,7 +208,7 @@ def test_a_message_that_looks_like_markup_can_be_planned(seaglass, recipe, proje
 
 def test_a_target_whose_bytes_were_evicted_is_still_a_hit(seaglass, recipe, ran, project):
     record = project.plan(everything=True).resolution.records["total"]
-    location = project.store.live_location(record.content_digest)
+    location = project.store.copy(record.content_digest).location
     tombstones = layout.tombstones(record.content_digest)
     project.store.create(f"{tombstones}/{location.attempt}.json", {})
 

@@ -207,7 +207,7 @@ def test_a_published_target_needs_none_of_its_ancestors(project):
 def evict(project, title):
     """Delete the bytes of a step as gc does: a tombstone, then the data."""
     record = project.plan(everything=True).resolution.records[title]
-    location = project.store.live_location(record.content_digest)
+    location = project.store.copy(record.content_digest).location
     tombstone = f"{layout.tombstones(record.content_digest)}/{location.attempt}.json"
     project.store.create(tombstone, {"reason": "evicted"})
     for key in location.keys.values():

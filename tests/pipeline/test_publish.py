@@ -32,6 +32,7 @@ def written(store, attempt, data=b"alpha"):
     record = Record(
         action_key=KEY,
         recipe_digest=digest("a recipe"),
+        definition=digest("a definition"),
         content_digest=manifest.content_digest,
         attempt=attempt,
         name="step",
@@ -237,11 +238,11 @@ def test_a_tombstone_takes_one_copy_away_and_leaves_the_others(store):
     content = store.record(KEY).content_digest
     store.create(f"{layout.tombstones(content)}/two.json", {})
 
-    assert store.live_location(content).attempt == "one"
+    assert store.copy(content).location.attempt == "one"
 
     store.create(f"{layout.tombstones(content)}/one.json", {})
 
-    assert store.live_location(content) is None
+    assert store.copy(content) is None
 
 
 def test_an_action_that_is_done_is_adopted_without_the_body(store):

@@ -1,0 +1,50 @@
+"""Moves the names of a recipe's targets and steps to what is current."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipeline.store.adapter import in_parallel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pipeline.plan import Plan
+    from pipeline.store.objects import Record
+
+_ALL_NAMES_UP_TO = 500
+
+
+def move_refs(plan: Plan, records: Mapping[str, Record], run_id: str | None) -> None:
+    """Point the names of the targets and of their steps to what is current now.
+
+    A target that was found ends the walk, so its ancestors are asked for here; in a very large
+    DAG only the targets move.
+    """
+    names = dict(plan.dag.targets)
+    if len(plan.dag.nodes) <= _ALL_NAMES_UP_TO:
+        names = {title: title for title in plan.dag.nodes} | names
+    found = _records(plan, records, names.values())
+    wanted = {n: _entry(title, found[title]) for n, title in names.items() if title in found}
+    current = in_parallel(plan.store.own_ref, wanted)
+    for name, value in wanted.items():
+        now = current[name]
+        if now is None or any(now.get(k) != v for k, v in value.items()):
+            plan.store.add_ref(name, {**value, "run": run_id})
+
+
+def _entry(title: str, record: Record) -> dict[str, Any]:
+    return {
+        "title": title,
+        "action_key": record.action_key,
+        "content_digest": record.content_digest,
+        "attempt": record.attempt,
+    }
+
+
+def _records(plan: Plan, records: Mapping[str, Record], titles: Any) -> dict[str, Record]:
+    """The records that are known, and the newest of every step that no one looked at."""
+    wanted = list(dict.fromkeys(titles))
+    known = {title: records[title] for title in wanted if title in records}
+    rest = [title for title in wanted if title not in known]
+    return known | plan.resolver.newest_records(rest)
