@@ -38,7 +38,7 @@ from pipeline.opened import (
 )
 from pipeline.process import this_process
 from pipeline.provenance import Stopwatch, machine
-from pipeline.redaction import redacted
+from pipeline.redaction import redacted, remember_fields
 from pipeline.scratch import scratch_folder
 from pipeline.step import Secret
 from pipeline.store import layout
@@ -269,6 +269,7 @@ def open_attempt(task: StepTask, output: StoredOutput) -> Attempt:
         ConfigError: a secret that the step needs is not set in this process.
 
     """
+    remember_fields(task.config)
     for name in task.secrets:
         Secret(name=name).value()
     inputs = open_inputs(output.store, task, output.digests)

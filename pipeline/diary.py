@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self
 
+from pipeline.redaction import redacted, redacted_value
 from pipeline.store import layout
 from pipeline.store.objects import dump
 
@@ -62,8 +63,8 @@ class DiaryWriter:
 
     def event(self, kind: str, **body: Any) -> None:
         """Add an event; it reaches the store with the next chunk."""
-        salted = {"salt": secrets.token_hex(8), "body": body}
-        text = json.dumps(salted, sort_keys=True, ensure_ascii=False, default=repr)
+        salted = {"salt": secrets.token_hex(8), "body": redacted_value(body)}
+        text = json.dumps(salted, sort_keys=True, ensure_ascii=False, default=_shown)
         row = text.encode(errors="backslashreplace")
         with self._lock:
             line = dump(
@@ -103,6 +104,11 @@ class DiaryWriter:
         while not self._stop.wait(self._flush_s):
             with suppress(Exception):  # kept, and written again with the next flush or at the end
                 self.flush()
+
+
+def _shown(value: Any) -> str:
+    """What JSON cannot hold, as text."""
+    return redacted(repr(value))
 
 
 def read_events(store: Store, run_id: str) -> list[dict[str, Any]]:

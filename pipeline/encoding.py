@@ -134,7 +134,8 @@ def _container(value: Any, path: str, depth: int) -> bytes:
 
 def _dataclass(value: Any, path: str, depth: int) -> bytes:
     if getattr(type(value), "__seaglass_not_identity__", False):
-        raise _refused(path, value, "resources and secrets are never part of identity")
+        why = "resources and secrets are never part of identity; give them as resources=..."
+        raise _refused(path, value, why)
     parts = []
     for spec in fields(value):
         item = getattr(value, spec.name)

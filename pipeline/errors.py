@@ -14,14 +14,20 @@
     |-- StepError             the body of a step failed
     `-- CancelledError        someone asked the step to stop
 
-Messages name the value, the place, what was expected and the next move.
+Messages name the value, the place, what was expected and the next move. They are shown and kept, so
+secrets in them are masked, whoever raised them.
 """
+
+from pipeline.redaction import redacted
 
 
 class SeaglassError(Exception):
     """Base of all errors that carry a message for the user; anything else is a bug."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return redacted(super().__str__())
 
 
 class UsageError(SeaglassError):

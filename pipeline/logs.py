@@ -1,4 +1,7 @@
-"""Captures what a body prints and logs, while it happens, into the diary and a short tail."""
+"""Captures what a body prints and logs, while it happens, into the diary and a short tail.
+
+Secrets are masked line by line, before anything is kept, cut or echoed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import io
 import sys
 from collections import deque
 from typing import TYPE_CHECKING, Self
+
+from pipeline.redaction import redacted, remember_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +32,7 @@ class LogCapture:
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
 
     def __enter__(self) -> Self:
+        remember_environment()  # a step may have variables of its own
         self._saved = (sys.stdout, sys.stderr)
         echo = sys.stderr if self._echo else None
         sys.stdout, sys.stderr = _LineWriter(self._line, echo), _LineWriter(self._line, echo)
@@ -43,7 +49,7 @@ class LogCapture:
                 stream.finish()
 
     def _line(self, line: str) -> None:
-        line = shortened(line)
+        line = shortened(redacted(line))
         self.tail.append(line)
         self._event("log", line=line)
 
@@ -60,22 +66,24 @@ def shortened(text: str) -> str:
 
 
 class _LineWriter(io.TextIOBase):
-    """A text stream that hands on whole lines."""
+    """A text stream that hands on whole lines; a flush echoes the unfinished one so far."""
 
     def __init__(self, line: Callable[[str], None], echo: TextIO | None) -> None:
         self._line = line
         self._echo = echo
         self._rest = ""
+        self._num_echoed = 0
 
     def write(self, text: str) -> int:
-        if self._echo is not None:
-            self._echo.write(text)
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
+            self._show(line + "\n")
+            self._num_echoed = 0
             self._line(line)
         return len(text)
 
     def flush(self) -> None:
+        self._show(self._rest)
         if self._echo is not None:
             self._echo.flush()
 
@@ -84,6 +92,14 @@ class _LineWriter(io.TextIOBase):
 
     def finish(self) -> None:
         """Hand on a last line without an end."""
+        self._show(self._rest)
+        self._num_echoed = 0
         if self._rest:
             self._line(self._rest)
             self._rest = ""
+
+    def _show(self, line: str) -> None:
+        """Echo what of a line has not been echoed yet."""
+        if self._echo is not None:
+            self._echo.write(redacted(line[self._num_echoed :]))
+            self._num_echoed = len(line)

@@ -23,6 +23,7 @@ from pipeline.code.roots import OWN_NAMES, find_roots
 from pipeline.errors import RecipeError, SeaglassError
 from pipeline.logs import shortened
 from pipeline.paths import checked_label
+from pipeline.redaction import MIN_CHARS, names_a_secret, redacted, remember
 from pipeline.step import Step
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _told(error: BaseException) -> str:
     """What a recipe raised, and where. `--debug` shows the traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {shortened(str(error))}{place}"
+    return f"{type(error).__name__}: {shortened(redacted(str(error)))}{place}"
 
 
 def _locate(spec: str) -> tuple[str, str, Path]:
@@ -170,6 +171,8 @@ def _settings(function: Callable[..., Any], settings: Sequence[str], spec: str) 
             )
             msg = f"recipe {spec} has no setting {name!r}; {hint}"
             raise RecipeError(msg)
+        if names_a_secret(name) and len(text) >= MIN_CHARS:
+            remember(text)
         values[name] = _parse(text, _hint(function, name), f"--set {name}={text}")
     for name, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty and name not in values:

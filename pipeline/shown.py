@@ -7,23 +7,29 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from pipeline.redaction import redacted_value
+
 TYPE_KEY = "_type"
 _ABSENT = "(absent)"
 
 
 def shown(value: Any) -> Any:
-    """A JSON value that reads like the config. For display only, never for identity."""
+    """A JSON value that reads like the config, without secrets. Never for identity."""
+    return redacted_value(_shown(value))
+
+
+def _shown(value: Any) -> Any:
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if is_dataclass(value) and not isinstance(value, type):
-        items = {spec.name: shown(getattr(value, spec.name)) for spec in fields(value)}
+        items = {spec.name: _shown(getattr(value, spec.name)) for spec in fields(value)}
         return {TYPE_KEY: type(value).__name__, **items}
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else repr(key): shown(v) for key, v in value.items()}
+        return {key if isinstance(key, str) else repr(key): _shown(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
-        return [shown(item) for item in value]
+        return [_shown(item) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted((shown(item) for item in value), key=repr)
+        return sorted((_shown(item) for item in value), key=repr)
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and math.isfinite(value):

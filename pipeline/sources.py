@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from pipeline.redaction import redacted_value
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -35,14 +37,17 @@ class SourceManifest:
     """All files of a source, sorted by name, and what is known about where they come from.
 
     `options` are the semantic options of the source (format, text field, weight) and are part of
-    identity. `provenance` (URL, revision, licence) is kept in the record only. `pinned` is false
-    when nothing proves that the same bytes come back.
+    identity. `provenance` (URL, revision, licence) is kept in the record only, without secrets.
+    `pinned` is false when nothing proves that the same bytes come back.
     """
 
     files: tuple[SourceFile, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
     pinned: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "provenance", redacted_value(self.provenance))
 
     @property
     def size_bytes(self) -> int:

@@ -13,6 +13,7 @@ import click
 
 from pipeline.errors import SeaglassError
 from pipeline.provenance import version
+from pipeline.redaction import redacted
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -72,6 +73,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point: errors meant for people become one message and an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _keep_stdout()
     debug = bool(os.environ.get("SEAGLASS_DEBUG")) or "--debug" in sys.argv
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     try:
@@ -82,12 +84,29 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
+        error.message = redacted(error.message)
         error.show()
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; what is finished is kept: run the same command to go on", err=True)
         sys.exit(INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _keep_stdout() -> None:
+    """Keep stdout to the verb, which may be printing JSON.
+
+    What a recipe or a body writes to descriptor 1 past `sys.stdout`, also from a program that it
+    starts or from a library in C, goes to stderr.
+    """
+    out = sys.stdout
+    if out is not sys.__stdout__ or out is None or sys.__stderr__ is None:
+        return  # closed, or a stream that someone has put there
+    out.flush()
+    buffering = 1 if out.isatty() else -1
+    own = os.dup(out.fileno())
+    os.dup2(2, out.fileno())
+    sys.stdout = os.fdopen(own, "w", buffering, encoding=out.encoding, errors=out.errors)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

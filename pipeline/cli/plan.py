@@ -20,6 +20,7 @@ from pipeline.cli.text import duration, short, table
 from pipeline.digests import RememberedDigests
 from pipeline.plan import Plan, make_plan
 from pipeline.recipes import load_recipe
+from pipeline.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,15 +76,14 @@ def _print(found: Plan, screen: Console) -> None:
     cost = sum(step.seconds_last or 0 for step in to_run)
     last = f", {duration(cost)} last time" if cost else ""
     total = sum(step.state != "unasked" for step in found.steps)
-    screen.print(
-        f"{len(to_run)} of {total} steps would run{last}. Store: {found.store.url}", soft_wrap=True
-    )
+    where = redacted(found.store.url)
+    screen.print(f"{len(to_run)} of {total} steps would run{last}. Store: {where}", soft_wrap=True)
 
 
 def _document(found: Plan) -> dict[str, Any]:
     return {
         "recipe": found.recipe.name,
-        "store": found.store.url,
+        "store": redacted(found.store.url),
         "steps": [
             {
                 "step": step.title,

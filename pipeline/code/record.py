@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.code.normal_form import VERSION
 from pipeline.errors import FormatError
+from pipeline.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,8 +48,13 @@ class CodeClosure:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object; `digest` is in it for readers and is checked on the way back."""
-        return {**asdict(self), "notices": list(self.notices), "digest": self.digest}
+        """A JSON object; `digest` is in it for readers and is checked on the way back.
+
+        The texts are kept for reading only, so secrets that stand in the code are masked.
+        """
+        texts = {key: redacted(text) for key, text in self.texts.items()}
+        notices = list(self.notices)
+        return {**asdict(self), "texts": texts, "notices": notices, "digest": self.digest}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CodeClosure:

@@ -1,5 +1,10 @@
 """A hostile body, recipe or visitor of the store meets a clear end, and costs nothing else."""
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 
 from pipeline.errors import CorruptError, RecipeError, StoreError, UsageError
@@ -175,3 +180,23 @@ def test_a_store_that_cannot_be_opened_is_one_message(url):
 def test_an_empty_url_is_no_store():
     with pytest.raises(UsageError, match="is empty"):
         open_store("")
+
+
+def test_what_is_written_past_python_does_not_disturb_the_json(make_project):
+    line = 'import os; os.system("echo from a program"); os.write(1, b"from C\\n"); '
+    bodies = BODIES.format(line=line + 'output.write_bytes("a.txt", b"a")')
+    project = make_project({"bodies.py": bodies})
+    project.edit("recipe.py", "return {", 'import os; os.system("echo a recipe")\n    return {')
+    words = ["run", f"{project.name}.recipe", "--set", f"path={project.text}"]
+    words += ["--store", project.store.url, "--on", "inline", "--json"]
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from pipeline.cli.main import main; main()", *words],
+        cwd=project.root,
+        env={**os.environ, "PYTHONPATH": str(project.root)},
+        capture_output=True,
+        check=True,
+    )
+
+    assert json.loads(done.stdout)["state"] == "succeeded"
+    assert {b"from a program", b"from C", b"a recipe"} <= set(done.stderr.splitlines())
