@@ -3,7 +3,8 @@
 Its field values are in the step's config already, and so is what `__post_init__` made of them.
 Counting the fields as code too would undo `since`: adding one would move every address. What is
 left is what the body can call or read besides: methods, properties, class constants, defaults of
-`InitVar`, and a `__post_init__` that may do more than check and derive fields.
+`InitVar`, the `metadata` of fields, and a `__post_init__` that may do more than check and derive
+fields.
 """
 
 from __future__ import annotations
@@ -47,10 +48,22 @@ def _behaving(node: ast.ClassDef, module: ModuleSource) -> list[ast.stmt]:
     names = frozenset(name for item in fields for name in dotted(item.target))
     valueless = [item for item in annotated if item.value is None]  # `seed: InitVar[int]`
     dropped = {id(item) for item in (*fields, *valueless)}
-    return [
+    kept = [
         item
         for item in node.body
         if not (is_no_op(item) or id(item) in dropped or only_fills_fields(item, names))
+    ]
+    return [*kept, *(found for item in fields for found in _metadata(item))]
+
+
+def _metadata(item: ast.AnnAssign) -> list[ast.stmt]:
+    """`name = {...}` for a field with `metadata={...}` or `**options`."""
+    if not isinstance(item.value, ast.Call):
+        return []
+    return [
+        ast.copy_location(ast.Assign([item.target], word.value), item)
+        for word in item.value.keywords
+        if word.arg in ("metadata", None)
     ]
 
 

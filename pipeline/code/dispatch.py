@@ -1,4 +1,4 @@
-"""What the standard library offers to reach code or files by a computed name.
+"""What the standard library and its like offer to reach code or files by a computed name.
 
 None of it can be followed statically. `CODE` makes a whole package count, `FILES` makes the data
 files of a package count, `TEXTS` reads docstrings, annotations or source, and makes all that a body
@@ -14,8 +14,11 @@ CODE = frozenset(
     importlib.machinery importlib.metadata.entry_points importlib.util.find_spec
     importlib.util.module_from_spec importlib.util.spec_from_file_location
     pkgutil.iter_modules pkgutil.resolve_name pkgutil.walk_packages runpy sys.modules
+    cloudpickle.load cloudpickle.loads dill.load dill.loads joblib.load pickle.load pickle.loads
+    pickle.Unpickler shelve sys.executable
     """.split()  # noqa: SIM905 - a list would take a line for each
 )
+PROGRAMS = frozenset({"runpy", "sys.executable"})  # of `CODE`: run modules as `__main__`
 FILES = frozenset({"importlib.resources", "pkgutil.get_data"})
 TEXTS = frozenset(
     """

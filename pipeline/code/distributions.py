@@ -7,6 +7,7 @@ carry the name of their distribution; only for the others are all file lists on 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from functools import cache
@@ -125,6 +126,14 @@ def installed_version(name: str) -> str | None:
     """The public version of an installed distribution, or None."""
     distribution = _distribution(name)
     return public(distribution.version) if distribution else None
+
+
+@cache
+def is_editable(name: str) -> bool:
+    """Whether a distribution is imported from the folder that it is developed in (PEP 610)."""
+    distribution = _distribution(name)
+    origin = distribution.read_text("direct_url.json") if distribution else None
+    return origin is not None and bool(json.loads(origin).get("dir_info", {}).get("editable"))
 
 
 def _has_module(name: str, path: str) -> bool:

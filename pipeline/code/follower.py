@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pipeline.code.dispatch import CODE, FILE_NAMES, FILES, TEXTS, matching
-from pipeline.code.distributions import is_stdlib
+from pipeline.code.dispatch import CODE, FILE_NAMES, FILES, PROGRAMS, TEXTS, matching
+from pipeline.code.distributions import is_editable, is_stdlib
 from pipeline.code.imports import Target
 from pipeline.code.record import CodeClosure
 from pipeline.code.resolution import External, Missing, Symbol, Whole
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.code.references import Load, NamedImport
 
 TOP_LEVEL = "<top level>"
+MAIN = "<main>"
 _PACKAGE_PREFIX = re.compile(r"(?:[A-Za-z_]\w*\.)+")
 
 
@@ -43,6 +44,13 @@ class Behaviour:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A module that is run: all of it counts, with what it does as `__main__`."""
+
+    module: str
+
+
 class Spot(NamedTuple):
     """Where something is used, for messages."""
 
@@ -50,7 +58,7 @@ class Spot(NamedTuple):
     line: int
 
 
-Work: TypeAlias = Symbol | Whole | Loaded | Behaviour
+Work: TypeAlias = Symbol | Whole | Loaded | Behaviour | Program
 
 
 class Follower:
@@ -61,6 +69,7 @@ class Follower:
         self.tree = reader.tree
         self.symbols: dict[str, list[Statement]] = {}
         self.behaviours: dict[str, list[Statement]] = {}
+        self.configs: dict[str, list[Statement]] = {}
         self.files: dict[str, bytes] = {}
         self.distributions: dict[str, str] = {}
         self.modules: dict[str, str] = {}
@@ -106,6 +115,8 @@ class Follower:
                 self.load(module)
             elif isinstance(item, Whole):
                 self.count_whole(module)
+            elif isinstance(item, Program):
+                self.count_program(module)
             else:
                 self.count_behaviour(module, item.name)
 
@@ -137,7 +148,7 @@ class Follower:
             return
         loaded = self.tree.module(name)
         if loaded is None:
-            if load.optional:
+            if self.count_compiled(name, Spot(module, load.line)) or load.optional:
                 return
             msg = (
                 f"{module.path}:{load.line}: no module {name!r} in the first-party package "
@@ -149,6 +160,8 @@ class Follower:
             submodule = f"{name}.{names[0]}"
             if self.tree.module(submodule):
                 self.push(Loaded(submodule))
+            else:
+                self.count_compiled(submodule, Spot(module, load.line))
 
     def count_whole(self, module: ModuleSource) -> None:
         """A module used as a value: all it defines, and all it re-exports."""
@@ -158,9 +171,27 @@ class Follower:
             if not is_stdlib(target.module):  # to re-export dispatch is not to use it
                 self.reach(target, Spot(module, 1))
 
+    def count_program(self, module: ModuleSource) -> None:
+        """A module that is run by its name, or a package by its `__main__`."""
+        self.push(Whole(module.name))
+        if module.main:
+            self.count(f"{module.name}:{MAIN}", module.main)
+        if module.place.is_package and self.tree.module(f"{module.name}.__main__"):
+            self.push(Whole(f"{module.name}.__main__"))
+
+    def count_compiled(self, name: str, spot: Spot) -> bool:
+        """The bytes of a compiled module: whether there is one, in place of a source."""
+        found = self.tree.compiled_files(name)
+        self.files.update(found)
+        if found:
+            counts = "the bytes of its file count; use the same file on every machine"
+            self.note(spot, f"{name} is compiled", counts)
+        return bool(found)
+
     def count_behaviour(self, module: ModuleSource, name: str) -> None:
         """A config class: all but its fields, and the same of its bases."""
         for statement in module.symbols.get(name, ()):
+            self.configs.setdefault(f"{module.name}:{name}", []).append(statement)
             reduced, bases = self.reader.behaviour(statement)
             if reduced is not None:
                 self.behaviours.setdefault(f"{module.name}:{name}", []).append(reduced)
@@ -182,6 +213,9 @@ class Follower:
             self.reach(target, Spot(module, line))
         for name in references.body_names:
             self.reach_body_name(name)
+        for name in references.programs:
+            if self.tree.is_followed(name):
+                self.push(Program(name))
         for call in references.named_imports:
             self.reach_named_import(call, Spot(module, call.line))
         for target, line in references.lookups.items():
@@ -201,20 +235,26 @@ class Follower:
                 self.push(found)
 
     def reach_external(self, dotted: str, spot: Spot) -> None:
-        """Standard library: only dispatch matters. Anything else: a distribution."""
+        """Standard library: only dispatch matters. Anything else: a distribution as well."""
         if by := matching(dotted, TEXTS):
             self.count_as_written(spot, by)
-        elif not is_stdlib(dotted):
-            provided = self.reader.distributions.providing(dotted)
-            self.distributions.update(provided)
-            if not provided:
-                top = dotted.partition(".")[0]
-                unknown = f"{top!r} is neither first-party, locked nor installed here"
-                self.note(spot, unknown, "its code does not count")
         elif by := matching(dotted, CODE):
             self.fall_back(spot, by)
         elif by := matching(dotted, FILES):
             self.count_files(spot, by)
+        if not is_stdlib(dotted):
+            self.reach_distribution(dotted, spot)
+
+    def reach_distribution(self, dotted: str, spot: Spot) -> None:
+        """What provides an import, by its version."""
+        provided = self.reader.distributions.providing(dotted)
+        self.distributions.update(provided)
+        for name in filter(is_editable, provided):
+            self.note(spot, f"{name} is installed from a folder", "its edits do not count")
+        if not provided:
+            top = dotted.partition(".")[0]
+            unknown = f"{top!r} is neither first-party, locked nor installed here"
+            self.note(spot, unknown, "its code does not count")
 
     def reach_missing(self, found: Missing, spot: Spot, *, is_global: bool) -> None:
         """A name that its module does not define: a builtin, a special name, or a late one."""
@@ -227,6 +267,8 @@ class Follower:
             self.count_as_written(spot, name)
         elif name == "__dict__":
             self.reach_lookup(Target(found.module), spot)
+        elif self.count_compiled(f"{found.module}.{name}", spot):
+            return
         elif not is_global and not name.startswith("__"):
             self.push(Whole(found.module))
             late = f"{found.module}.{name} is made at run time"
@@ -270,7 +312,8 @@ class Follower:
     def fall_back(self, spot: Spot, what: str, package: str = "") -> None:
         """Let a whole package count, and say so."""
         package = package or spot.module.name.partition(".")[0]
-        self.push(*(Whole(name) for name in self.tree.modules_under(package)))
+        kind = Program if matching(what, PROGRAMS) else Whole
+        self.push(*(kind(name) for name in self.tree.modules_under(package)))
         self.note(spot, f"{what} cannot be followed", f"all of {package} counts")
 
     def count_files(self, spot: Spot, what: str) -> None:
@@ -292,7 +335,8 @@ class Follower:
 
     def result(self, body: str) -> CodeClosure:
         """The closure as it stands."""
-        counted = {**self.behaviours, **self.symbols}
+        configs = self.configs if self.as_written else {}
+        counted = {**configs, **self.behaviours, **self.symbols}
         digests = {
             key: self.reader.digest_and_text(found, as_written=self.as_written)
             for key, found in counted.items()

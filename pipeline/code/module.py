@@ -67,8 +67,9 @@ class ModuleSource:
     """A module of the tree. `path` is relative to the tree; `data` are the bytes of its file.
 
     `symbols` maps a name to the statements that define it, `imports` to what imports make of it.
-    `stars` are the modules of star imports, `loads` what importing the module loads, `effects` the
-    statements that count whenever it is loaded, `exports` its `__all__` (None: every name).
+    `main` is what runs only as a program, `stars` are the modules of star imports, `loads` what
+    importing the module loads, `effects` the statements that count whenever it is loaded, `exports`
+    its `__all__` (None: every name).
     """
 
     place: Place
@@ -76,6 +77,7 @@ class ModuleSource:
     data: bytes
     symbols: dict[str, list[Statement]] = field(default_factory=dict)
     imports: dict[str, list[Target]] = field(default_factory=dict)
+    main: list[Statement] = field(default_factory=list)
     stars: list[str] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
     effects: list[Statement] = field(default_factory=list)
@@ -130,7 +132,9 @@ class ModuleSource:
             self._add_exports(node)
         elif names is not None:
             self._add_symbol(node, names)
-        elif not is_no_op(node) and not _is_main_guard(node):
+        elif _is_main_guard(node):
+            self.main.append(Statement(self, node, node.lineno))
+        elif not is_no_op(node):
             self._add_effect(node)
 
     def _add_import(self, node: ast.Import | ast.ImportFrom) -> None:

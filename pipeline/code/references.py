@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.code.imports import Target, loaded_targets, relative_module
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from pipeline.code.imports import Place
     from pipeline.code.simplify import Declared
 
+_DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 BODY_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_PROGRAM = re.compile(rf"(?:^|\s)-m\s+({_DOTTED})(?:\s|$)|(?:^|\s)(?:\./)?([\w/]+)\.py(?:\s|$)")
 _LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
 MUTATORS = frozenset(
     """add append appendleft clear discard extend insert pop popitem register remove setdefault
@@ -66,15 +69,17 @@ class NamedImport(NamedTuple):
 class References:
     """Everything that one statement refers to.
 
-    `targets` and `body_names` carry the line of their first use. `lookups` are the objects that
-    `getattr` and its like see with a computed name, `text_reads` where docstrings or annotations
-    are read as data. `writes_state`: a function in it assigns into, or uses a mutating method of,
-    something global.
+    `targets` and `body_names` carry the line of their first use, and so do `programs`: modules that
+    a command line runs (`-m lab.tool`, `lab/tool.py`). `lookups` are the objects that `getattr` and
+    its like see with a computed name, `text_reads` where docstrings or annotations are read as
+    data. `writes_state`: a function in it assigns into, or uses a mutating method of, something
+    global.
     """
 
     targets: dict[Target, int] = field(default_factory=dict)
     loads: list[Load] = field(default_factory=list)
     body_names: dict[str, int] = field(default_factory=dict)
+    programs: dict[str, int] = field(default_factory=dict)
     named_imports: list[NamedImport] = field(default_factory=list)
     lookups: dict[Target, int] = field(default_factory=dict)
     text_reads: dict[str, int] = field(default_factory=dict)
@@ -174,6 +179,20 @@ def _visit_constant(walk: _Walk, node: ast.Constant, scope: Scope | None) -> Non
         walk.found.text_reads.setdefault(node.value, node.lineno)
     if BODY_NAME.fullmatch(node.value):
         walk.found.body_names.setdefault(node.value, node.lineno)
+    if "-m" not in node.value and ".py" not in node.value:
+        return
+    for module, script in _PROGRAM.findall(node.value):
+        walk.found.programs.setdefault(module or script.strip("/").replace("/", "."), node.lineno)
+
+
+def _visit_sequence(walk: _Walk, node: ast.List | ast.Tuple, scope: Scope | None) -> None:
+    """A list may be a command line: `["python", "-m", "lab.tool"]`."""
+    words = [getattr(item, "value", None) for item in node.elts]
+    for word, following in pairwise(words):
+        if word == "-m" and isinstance(following, str):
+            walk.found.programs.setdefault(following, node.lineno)
+    for child in node.elts:
+        walk.push(child, scope)
 
 
 def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
@@ -317,6 +336,8 @@ _HANDLERS: dict[type[ast.AST], Callable[..., None]] = {
     ast.Subscript: _visit_subscript,
     ast.Constant: _visit_constant,
     ast.Call: _visit_call,
+    ast.List: _visit_sequence,
+    ast.Tuple: _visit_sequence,
     ast.JoinedStr: _visit_joined,
     ast.Import: _visit_import,
     ast.ImportFrom: _visit_import,

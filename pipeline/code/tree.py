@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 ENGINE = "pipeline"
 MAX_FILE_BYTES = 16 * 2**20
-_SKIPPED_SUFFIXES = (".pyc", ".pyo", ".so", ".pyd", ".dylib", "~", ".swp")
+_COMPILED_SUFFIXES = (".so", ".pyd")
+_SKIPPED_SUFFIXES = (".pyc", ".pyo", "~", ".swp")
 
 
 class SourceTree:
@@ -55,6 +56,12 @@ class SourceTree:
         top = package.partition(".")[0]
         names = {_module_name(path) for path in self._listing(top) if path.endswith(".py")}
         return sorted(n for n in names if n == package or n.startswith(package + "."))
+
+    def compiled_files(self, module: str) -> dict[str, bytes]:
+        """Files that hold a compiled module, by path: one for every platform it was built for."""
+        top, start = module.partition(".")[0], module.replace(".", "/") + "."
+        paths = [path for path in self._listing(top) if path.startswith(start)]
+        return {path: self._bytes(path) for path in paths if path.endswith(_COMPILED_SUFFIXES)}
 
     def data_files(self, package: str) -> dict[str, bytes]:
         """Files of a top-level package that are no Python source, by path."""

@@ -174,3 +174,51 @@ def test_a_decorator_of_a_config_class_counts_with_what_it_uses(follow):
 
     assert "lab.config:extend" in before.symbols
     assert before.digest != after.digest
+
+
+METADATA = """from dataclasses import dataclass, field
+
+OPTIONS = {"unit": 1}
+
+
+@dataclass(frozen=True)
+class Config:
+    width: int = field(default=1, metadata={"unit": 1})
+    depth: int = field(default=1, **OPTIONS)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('metadata={"unit": 1}', 'metadata={"unit": 2}'),
+        ('OPTIONS = {"unit": 1}', 'OPTIONS = {"unit": 2}'),
+    ],
+)
+def test_the_metadata_of_a_field_counts_since_a_body_can_read_it(follow, old, new):
+    before = follow({**FILES, "lab/config.py": METADATA}, configs=CONFIGS)
+
+    after = follow({**FILES, "lab/config.py": METADATA.replace(old, new)}, configs=CONFIGS)
+
+    assert before.digest != after.digest
+
+
+def test_a_default_beside_metadata_is_a_matter_of_the_config(follow):
+    before = follow({**FILES, "lab/config.py": METADATA}, configs=CONFIGS)
+
+    after = follow(
+        {**FILES, "lab/config.py": METADATA.replace("default=1", "default=2")}, configs=CONFIGS
+    )
+
+    assert before.digest == after.digest
+
+
+def test_fields_count_where_the_body_reads_annotations(follow):
+    config = "from dataclasses import dataclass\n\n\n@dataclass\nclass Config:\n    width: int\n"
+    body = "import typing\n\n\ndef run(config, i, o): return typing.get_type_hints(type(config))\n"
+    files = {"lab/config.py": config, "lab/body.py": body}
+    before = follow(files, configs=CONFIGS)
+
+    after = follow({**files, "lab/config.py": config.replace("int", "float")}, configs=CONFIGS)
+
+    assert before.digest != after.digest

@@ -2,6 +2,8 @@
 
 import pytest
 
+from pipeline.code import explain_change
+
 DISPATCH = {
     "importlib.import_module": "import importlib\n\n\ndef run(x): importlib.import_module(x)\n",
     "import_module": "from importlib import import_module\n\n\ndef run(x): import_module(x)\n",
@@ -16,6 +18,8 @@ DISPATCH = {
     "pkgutil": "import pkgutil\n\n\ndef run(x): pkgutil.iter_modules(x)\n",
     "runpy": "import runpy\n\n\ndef run(x): runpy.run_path(x)\n",
     "__subclasses__": "\n\n\ndef run(x): x.__subclasses__()\n",
+    "pickle": "import pickle\n\n\ndef run(x): pickle.loads(x)\n",
+    "a Python of our own": "import sys\n\n\ndef run(x): x(sys.executable)\n",
     "getattr of a package": "import lab\n\n\ndef run(x): getattr(lab, x)\n",
     "vars of a package": "import lab\n\n\ndef run(x): vars(lab)[x]\n",
     "a package's __dict__": "import lab\n\n\ndef run(x): lab.__dict__[x]\n",
@@ -157,3 +161,72 @@ def test_a_docstring_that_is_only_set_is_not_read(follow):
     after = follow({"lab/body.py": text.format("int", "b")})
 
     assert before.digest == after.digest
+
+
+TOOL = "import sys\n\n\ndef work(): return 1\n\n\nif __name__ == '__main__':\n    print(work())\n"
+COMMANDS = {
+    "a list": '["python", "-m", "lab.tool"]',
+    "a tuple": '("python3", "-I", "-m", "lab.tool", "x")',
+    "a line": '"exec python -m lab.tool --fast"',
+    "a path": '["python", "lab/tool.py"]',
+    "a path in a line": '"python ./lab/tool.py x"',
+}
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+@pytest.mark.parametrize(("old", "new"), [("return 1", "return 2"), ("print(", "repr(")])
+def test_a_module_that_a_command_runs_counts_with_its_main_block(follow, what, old, new):
+    body = f"import subprocess\n\n\ndef run(c, i, o): subprocess.run({COMMANDS[what]})\n"
+    before = follow({"lab/body.py": body, "lab/tool.py": TOOL})
+
+    after = follow({"lab/body.py": body, "lab/tool.py": TOOL.replace(old, new)})
+
+    assert before.digest != after.digest
+
+
+def test_a_package_that_a_command_runs_counts_by_its_main_module(follow):
+    body = "import os\n\n\ndef run(c, i, o): os.system('python -m lab.tool')\n"
+    files = {"lab/body.py": body, "lab/tool/__init__.py": "", "lab/tool/__main__.py": "X = 1\n"}
+
+    assert "lab.tool.__main__:X" in follow(files).symbols
+
+
+def test_the_main_blocks_of_a_package_count_where_python_itself_is_started(follow):
+    body = "import sys\n\n\ndef run(c, i, o): c(sys.executable)\n"
+
+    assert "lab.tool:<main>" in follow({"lab/body.py": body, "lab/tool.py": TOOL}).symbols
+
+
+@pytest.mark.parametrize("text", ["git commit -m lab", "see lab/tool.pyc", "a -m lab-tool"])
+def test_what_only_looks_like_a_command_is_text(follow, text):
+    body = f"def run(c, i, o): print({text!r})\n"
+
+    found = follow({"lab/__init__.py": "X = 1\n", "lab/body.py": body, "lab/tool.py": TOOL})
+
+    assert not any(name.startswith("lab.tool") for name in found.symbols)
+
+
+IMPORTS = {
+    "at the top": "import lab.fast\n\n\ndef run(c, i, o): return lab.fast.x()\n",
+    "by name": "from lab import fast\n\n\ndef run(c, i, o): return fast.x()\n",
+    "inside": "def run(c, i, o):\n    from lab.fast import x\n    return x()\n",
+    "as an attribute": "import lab\n\n\ndef run(c, i, o): return lab.fast.x()\n",
+}
+
+
+@pytest.mark.parametrize("how", IMPORTS)
+def test_a_compiled_module_counts_by_its_bytes_and_is_noted(follow, how):
+    file = "lab/fast.cpython-311-x86_64-linux-gnu.so"
+    files = {"lab/__init__.py": "", "lab/body.py": IMPORTS[how], file: "\x7fELF 1"}
+    before = follow(files)
+
+    after = follow({**files, file: "\x7fELF 2"})
+
+    assert explain_change(before, after) == [f"{file} changed"]
+    assert "lab.fast is compiled, so the bytes of its file count" in before.notices[0]
+
+
+def test_a_compiled_module_that_nobody_imports_does_not_count(follow):
+    files = {"lab/body.py": "def run(c, i, o): pass\n", "lab/fast.abi3.so": "\x7fELF 1"}
+
+    assert set(follow(files).symbols) == {"lab.body:run"}

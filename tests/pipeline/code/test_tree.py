@@ -117,3 +117,11 @@ def test_a_byte_order_mark_and_a_declared_encoding_are_understood(tmp_path):
     tree = SourceTree({"a": tmp_path / "a.py", "b": tmp_path / "b.py"})
 
     assert set(tree.module("a").symbols) == set(tree.module("b").symbols) == {"x"}
+
+
+def test_a_compiled_module_is_shipped(make_tree, tmp_path):
+    tree = make_tree({**FILES, "lab/fast.abi3.so": "\x7fELF"})
+
+    tree.write(tmp_path / "out")
+
+    assert "lab/fast.abi3.so" in written(tmp_path / "out")
