@@ -44,6 +44,11 @@ def find_record(store: Store, text: str) -> Record:
 
 def artifact_of(store: Store, record: Record, digests: RememberedDigests) -> StoredArtifact:
     """The files behind a record."""
+def holder(store: Store, record: Record) -> Store:
+    """The store that a record was read from: one's own, or one upstream."""
+    return next((one for one in store.all if one.own_record(record.action_key)), store)
+
+
     return StoredArtifact(store, record.content_digest, record.title, digests)
 
 
@@ -70,13 +75,16 @@ def _entry(store: Store, name: str, label: str) -> dict[str, Any] | None:
     if not (label.isascii() and label.isdigit()):
         msg = f"label {label!r} of {name}@{label} must be 'latest' or a number; see: seaglass ls"
         raise UsageError(msg)
-    return store.read(layout.ref(name, int(label)))
+    for one in store.all:  # a number is one of the log that the name itself means
+        if one.own_ref(name) is not None:
+            return one.history(name).entry(int(label))
+    return None
 
 
 def _existing(store: Store, action_key: str, text: str) -> Record:
     record = store.record(action_key)
     if record is None:
-        msg = f"{text} points at action {action_key[:12]}, which has no record in {store.url}"
+        msg = f"{text} points at action {action_key[:12]}, which has no record in {_places(store)}"
         raise UsageError(msg)
     return record
 
@@ -85,10 +93,10 @@ def _keys_of_prefix(store: Store, prefix: str) -> set[str]:
     """Action keys whose own digest, or whose content digest, starts with the prefix."""
     shard = prefix[:2]
     actions = (
-        k.rsplit("/", 1)[1].removesuffix(".json") for k in store.adapter.list(f"v1/actions/{shard}")
+        k.rsplit("/", 1)[1].removesuffix(".json") for k in store.list_all(f"v1/actions/{shard}")
     )
     found = {key for key in actions if key.startswith(prefix)}
-    for key in store.adapter.list(f"v1/producers/{shard}"):
+    for key in store.list_all(f"v1/producers/{shard}"):
         _, content, producer = key.rsplit("/", 2)
         if content.startswith(prefix) and store.record(producer) is not None:
             found.add(producer)
@@ -99,4 +107,8 @@ def _unknown(store: Store, text: str) -> str:
     names = [row["name"] for row in store.all_refs() if not row["name"].startswith("run/")]
     near = difflib.get_close_matches(text, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else "see: seaglass ls"
-    return f"no artifact {text!r} in {store.url}; {hint}"
+    return f"no artifact {text!r} in {_places(store)}; {hint}"
+
+
+def _places(store: Store) -> str:
+    return " or ".join(one.url for one in store.all)

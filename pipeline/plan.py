@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pipeline.codebase import Codebase
 from pipeline.dag import Dag, build
-from pipeline.errors import SourceError
-from pipeline.identity import Identity, source_digest
+from pipeline.frozen import FrozenSources, shown_settings, source_value
+from pipeline.identity import Identity
 from pipeline.reasons import Reasons
 from pipeline.resolve import Resolution, Resolver
 from pipeline.shown import shown
 from pipeline.store.objects import InputRecord, SourceRecord
+from pipeline.source_manifests import LiveSources
+from pipeline.store.layout import FORMAT
 from pipeline.store.waivers import read_waiver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from pipeline.code import CodeClosure
     from pipeline.digests import RememberedDigests
     from pipeline.recipes import Recipe
-    from pipeline.sources import Source, SourceManifest
+    from pipeline.source_manifests import SourceManifests
+    from pipeline.sources import SourceManifest
     from pipeline.store.store import Store
 
 
@@ -47,7 +49,7 @@ class Plan:
     recipe: Recipe
     dag: Dag
     codebase: Codebase
-    manifests: dict[int, SourceManifest]
+    source_manifests: SourceManifests
     identity: Identity
     store: Store
     resolver: Resolver
@@ -59,20 +61,32 @@ class Plan:
         return self.codebase.closure(self.dag.nodes[title].step)
 
     def sources(self, title: str) -> dict[str, SourceManifest]:
-        """The resolved sources of a step by role."""
-        return {role: self.manifests[id(s)] for role, s in self.dag.nodes[title].step.sources()}
+        """The file lists of a step's sources by role."""
+        step = self.dag.nodes[title].step
+        return {role: self.source_manifests.manifest(source) for role, source in step.sources()}
+
+    def sources_to_read(self, title: str) -> dict[str, SourceManifest]:
+        """The same for a step that runs: where the bytes lie is known.
+
+        Raises:
+            SourceError: a source of a frozen plan is not there, or not what was recorded.
+
+        """
+        step, found = self.dag.nodes[title].step, self.source_manifests
+        return {role: found.to_read(s, f"{title}.{role}") for role, s in step.sources()}
 
     def source_records(self, title: str) -> tuple[SourceRecord, ...]:
         """What a record keeps of a step's sources."""
         return tuple(
+        manifests = self.sources(title)
             SourceRecord(
                 role=role,
-                manifest_digest=source_digest(manifest),
-                num_files=len(manifest.files),
-                size_bytes=manifest.size_bytes,
-                provenance=dict(manifest.provenance),
+                manifest_digest=self.source_manifests.digest(source),
+                num_files=len(manifests[role].files),
+                size_bytes=manifests[role].size_bytes,
+                provenance=dict(manifests[role].provenance),
             )
-            for role, manifest in self.sources(title).items()
+            for role, source in self.dag.nodes[title].step.sources()
         )
 
     @cached_property
@@ -85,7 +99,9 @@ class Plan:
         """The plan as a run keeps it."""
         return {
             "recipe": self.recipe.name,
-            "settings": {name: shown(value) for name, value in self.recipe.settings.items()},
+            "format": FORMAT,
+            "settings": shown_settings(self.recipe),
+            "upstream": [redacted(store.url) for store in self.store.upstream],
             "targets": dict(self.dag.targets),
             "wanted": self.wanted,
             "steps": {title: self.step_document(title) for title in self.dag.nodes},
@@ -157,15 +173,18 @@ def make_plan(
     """Resolve sources, code and identity of a recipe, and ask the store what is done.
 
     `selectors` name the wanted steps (default: the recipe's targets); `everything` asks for every
-    step, also those that no wanted one needs.
+    step, also those that no wanted one needs; `frozen` takes the sources as the last run saw them.
+    frozen: bool = False,
     """
     dag = build(recipe.targets)
     codebase = Codebase(dag, recipe.module, recipe.project)
-    manifests = resolve_sources(dag, digests)
+    sources: SourceManifests = (
+        FrozenSources(store, recipe, dag, digests=digests) if frozen else LiveSources(dag, digests)
+    )
     identity = Identity(
         dag,
         code_digest=lambda step: codebase.closure(step).digest,
-        manifest_digest=lambda source: source_digest(manifests[id(source)]),
+        manifest_digest=sources.digest,
     )
     chosen = [title for selector in selectors for title in dag.select(selector)]
     wanted = list(dict.fromkeys(chosen or dag.targets.values()))
@@ -174,41 +193,10 @@ def make_plan(
         recipe=recipe,
         dag=dag,
         codebase=codebase,
-        manifests=manifests,
+        source_manifests=sources,
         identity=identity,
         store=store,
         resolver=resolver,
         resolution=resolver.resolve(dag.nodes if everything else wanted, wanted=wanted),
         wanted=wanted,
     )
-
-
-def resolve_sources(dag: Dag, digests: RememberedDigests) -> dict[int, SourceManifest]:
-    """The manifest of every source, each resolved once."""
-    found: dict[int, SourceManifest] = {}
-    equal: dict[tuple[str, Source], SourceManifest] = {}
-    for node in dag.nodes.values():
-        for role, source in node.step.sources():
-            meaning = (repr(source), source)  # by repr as well: 1 == True, but not in a digest
-            if meaning not in equal:
-                equal[meaning] = _resolve_source(source, digests, f"{node.title}.{role}")
-            found[id(source)] = equal[meaning]
-    digests.save()
-    return found
-
-
-def _resolve_source(source: Source, digests: RememberedDigests, where: str) -> SourceManifest:
-    module_name, _, function_name = source.resolver.partition(":")
-    resolver = getattr(importlib.import_module(module_name), function_name)
-    manifest = cast("Callable[..., SourceManifest]", resolver)(source, digests)
-    names = [file.name for file in manifest.files]
-    if names != sorted(set(names)):
-        msg = f"source {where}: its files must be sorted by name and all different"
-        raise SourceError(msg)
-    return manifest
-
-
-def source_manifest_document(manifest: SourceManifest) -> dict[str, Any]:
-    """A source's file list as the store keeps it: names and checksums, no place."""
-    files = [[f.name, f.size_bytes, f.checksum] for f in manifest.files]
-    return {"source": files, "options": shown(dict(manifest.options))}

@@ -91,7 +91,7 @@ class Reasons:
             if before != now:
                 document = self._old(layout.manifest(before)) if before else None
                 rows = [] if document is None else document["source"]
-                causes += _file_changes(role, rows, sources[role])
+                causes += file_changes(role, rows, sources[role])
         return causes
 
     def _inputs(self, old: dict[str, Any], step: dict[str, Any], *, has_cause: bool) -> list[str]:
@@ -128,7 +128,8 @@ def _some(lines: list[str]) -> list[str]:
     return [*lines[:_SHOWN], f"and {len(lines) - _SHOWN} more"]
 
 
-def _file_changes(role: str, before: list[list[Any]], now: SourceManifest) -> list[str]:
+def file_changes(role: str, before: list[list[Any]], now: SourceManifest) -> list[str]:
+    """What changed in a source: `before` are (name, size in bytes, checksum) of its files."""
     old = {name: (size, checksum) for name, size, checksum in before}
     new = {file.name: (file.size_bytes, file.checksum) for file in now.files}
     lines = [

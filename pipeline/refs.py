@@ -25,12 +25,13 @@ def move_refs(plan: Plan, records: Mapping[str, Record], run_id: str | None) -> 
     if len(plan.dag.nodes) <= _ALL_NAMES_UP_TO:
         names = {title: title for title in plan.dag.nodes} | names
     found = _records(plan, records, names.values())
-    wanted = {n: _entry(title, found[title]) for n, title in names.items() if title in found}
+    wanted = {n: entry_of(title, found[title]) for n, title in names.items() if title in found}
     current = in_parallel(plan.store.own_ref, wanted)
-    for name, value in wanted.items():
-        now = current[name]
-        if now is None or any(now.get(k) != v for k, v in value.items()):
-            plan.store.add_ref(name, {**value, "run": run_id})
+    moved = [name for name, value in wanted.items() if not _is_current(current[name], value)]
+    if moved:
+        plan.store.prepare()  # it may be new, where all was found upstream
+    for name in moved:
+        plan.store.add_ref(name, {**wanted[name], "run": run_id})
 
 
 def _entry(title: str, record: Record) -> dict[str, Any]:
@@ -48,3 +49,7 @@ def _records(plan: Plan, records: Mapping[str, Record], titles: Any) -> dict[str
     known = {title: records[title] for title in wanted if title in records}
     rest = [title for title in wanted if title not in known]
     return known | plan.resolver.newest_records(rest)
+def _is_current(now: dict[str, Any] | None, value: dict[str, Any]) -> bool:
+    return now is not None and all(now.get(k) == v for k, v in value.items())
+
+

@@ -16,12 +16,12 @@ from pipeline.attempt import RETRIED, Outcome, StepTask
 from pipeline.cancel import cancellation
 from pipeline.diary import DiaryWriter
 from pipeline.encoding import in_canonical_order
-from pipeline.errors import CancelledError
-from pipeline.plan import source_manifest_document
+from pipeline.errors import CancelledError, SourceError
 from pipeline.provenance import submission
 from pipeline.reasons import last_run_name
 from pipeline.refs import move_refs
 from pipeline.shown import shown
+from pipeline.source_manifests import source_manifest_document
 from pipeline.store import layout
 from pipeline.store.claims import Held, Observer
 from pipeline.store.promotions import LOST, promote
@@ -151,6 +151,8 @@ class Run:
     def _prepare(self) -> None:
         """Everything that must be readable before the first attempt starts."""
         plan, store = self._plan, self._store
+        for title in self._ready:
+            plan.sources_to_read(title)  # where a frozen one has changed, nothing starts
         closures = {c.digest: c for c in map(plan.closure, self._todo)}
         plan.codebase.check_installed(closures.values())
         store.prepare()
@@ -202,9 +204,14 @@ class Run:
         self._lean(title, *(w for p in parents for w in plan.resolution.waivers.get(p, ())))
         if title not in self._forced and self._find(title, candidates):
             return
+        try:
+            task = self._task(title, candidates)
+        except SourceError as error:  # a rebuild must read a frozen source, which has changed
+            self._fail(title, Outcome(state="failed", failure="user", message=str(error)))
+            return
         diary.event("step_started", title=title, action_key=candidates[0].action_key)
         self._board.set(title, states.RUNNING)
-        self._handles[executor.start(self._task(title, candidates))] = title
+        self._handles[executor.start(task)] = title
 
     def _find(self, title: str, candidates: list[Candidate]) -> bool:
         """Whether the step is done: under its own key, or under one that a waiver names."""
@@ -370,7 +377,7 @@ class Run:
             code_digest=closure.digest,
             modules=dict(closure.modules),
             inputs=plan.input_records(title, self._records),
-            sources=plan.sources(title),
+            sources=plan.sources_to_read(title),
             source_records=plan.source_records(title),
             cpus=step.resources.cpus,
             gpus=step.resources.gpus,

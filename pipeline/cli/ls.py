@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.options import (
+    console,
+    from_option,
+    json_option,
+    opened,
+    options,
+    print_json,
+    store_option,
+)
 from pipeline.cli.text import duration, short, size, table
 from pipeline.errors import CorruptError
 from pipeline.redaction import redacted
@@ -24,10 +32,13 @@ RUNS = "run/"
 
 @click.command(name="ls")
 @click.option("--runs", is_flag=True, help="List the runs of every recipe instead.")
-@options(store_option, json_option)
-def ls(*, runs: bool, store_url: str, as_json: bool) -> int:
-    """List the artifacts that have a name; with --runs, what was run and how it ended."""
-    store = opened(store_url)
+@options(store_option, from_option, json_option)
+def ls(*, runs: bool, store_url: str, upstream: tuple[str, ...], as_json: bool) -> int:
+    """List the artifacts that have a name; with --runs, what was run and how it ended.
+
+    What lies upstream is listed too, unless a name here hides its namesake there.
+    """
+    store = opened(store_url, upstream)
     rows = _runs(store) if runs else _rows(store)
     if as_json:
         print_json(rows)
@@ -35,21 +46,22 @@ def ls(*, runs: bool, store_url: str, as_json: bool) -> int:
         text = f"The store {redacted(store.url)} holds none yet. Fill it: seaglass run RECIPE"
         console().print(text, markup=False, soft_wrap=True)
     elif runs:
-        _print_runs(rows)
+        _print_runs(rows, places=bool(store.upstream))
     else:
-        _print_artifacts(rows)
+        _print_artifacts(rows, places=bool(store.upstream))
     return 0
 
 
-def _print_runs(rows: list[dict[str, Any]]) -> None:
-    found = table("=run", "state", "recipe")
+def _print_runs(rows: list[dict[str, Any]], *, places: bool) -> None:
+    found = table("=run", "state", "recipe", *["store"] * places)
     for row in rows:
-        found.add_row(row["run"], row["state"], Text(row["recipe"]))
+        place = [Text(row["store"])] * places
+        found.add_row(row["run"], row["state"], Text(row["recipe"]), *place)
     console().print(found)
 
 
-def _print_artifacts(rows: list[dict[str, Any]]) -> None:
-    found = table("name", "=digest", ">size", "=made (UTC)", ">took")
+def _print_artifacts(rows: list[dict[str, Any]], *, places: bool) -> None:
+    found = table("name", "=digest", ">size", "=made (UTC)", ">took", *["store"] * places)
     for row in rows:
         found.add_row(
             Text(_name(row)),
@@ -57,20 +69,26 @@ def _print_artifacts(rows: list[dict[str, Any]]) -> None:
             size(row["size_bytes"]),
             row["started"][5:16].replace("T", " "),
             duration(row["seconds"]),
+            *[Text(row["store"])] * places,
         )
     console().print(found)
 
 
 def _runs(store: Store) -> list[dict[str, Any]]:
     """Every run by recipe, oldest first. One without an end still runs, or its driver is gone."""
-    names = [row["name"] for row in store.all_refs() if row["name"].startswith(RUNS)]
     rows = []
-    for name in names:
-        for entry in store.history(name).all():
-            end = store.read(layout.run(entry["run"], "end.json"))
-            state = end["state"] if end else "not ended"
-            rows.append({"run": entry["run"], "recipe": name.removeprefix(RUNS), "state": state})
+    for one in store.all:
+        names = [row["name"] for row in one.own_refs().values() if row["name"].startswith(RUNS)]
+        for name in names:
+            recipe = name.removeprefix(RUNS)
+            rows += [_run(one, recipe, entry["run"]) for entry in one.history(name).all()]
     return sorted(rows, key=lambda row: str(row["run"]))
+
+
+def _run(store: Store, recipe: str, run_id: str) -> dict[str, Any]:
+    end = store.read_own(layout.run(run_id, "end.json"))
+    state = end["state"] if end else "not ended"
+    return {"run": run_id, "recipe": recipe, "state": state, "store": redacted(store.url)}
 
 
 def _name(row: dict[str, Any]) -> str:
@@ -87,8 +105,17 @@ def _readable(store: Store, action_key: str) -> Record | None:
         return None
 
 
+def _named(store: Store) -> list[dict[str, Any]]:
+    """Every name with the store that has it: its own ones first, which hide those upstream."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in store.all:
+        for prefix, row in one.own_refs().items():
+            found.setdefault(prefix, {**row, "store": redacted(one.url)})
+    return list(found.values())
+
+
 def _rows(store: Store) -> list[dict[str, Any]]:
-    refs = [row for row in store.all_refs() if "action_key" in row]
+    refs = [row for row in _named(store) if "action_key" in row]
     records = in_parallel(partial(_readable, store), (row["action_key"] for row in refs))
     rows = []
     for ref in refs:
@@ -98,6 +125,7 @@ def _rows(store: Store) -> list[dict[str, Any]]:
         rows.append(
             {
                 "name": ref["name"],
+                "store": ref["store"],
                 "step": record.title,
                 "content_digest": record.content_digest,
                 "action_key": record.action_key,

@@ -16,7 +16,7 @@ from pipeline.errors import UsageError
 from pipeline.store.store import Store, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 DEFAULT_STORE = ".seaglass"
 NARROW = 80
@@ -30,6 +30,18 @@ store_option = click.option(
     show_envvar=True,
     metavar="URL",
     help="Where artifacts lie: a folder, gs://..., s3://...",
+)
+from_option = click.option(
+    "--from",
+    "upstream",
+    multiple=True,
+    envvar="SEAGLASS_FROM",
+    show_envvar=True,
+    metavar="URL",
+    help="A store that is read after one's own, and never written. May be given again.",
+)
+frozen_option = click.option(
+    "--frozen", is_flag=True, help="Take the sources as the last run saw them; look at none."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 set_option = click.option(
@@ -45,8 +57,8 @@ on_option = click.option(
 )
 
 
-def opened(store_url: str) -> Store:
-    """Open the store; the default folder keeps itself out of git."""
+def opened(store_url: str, upstream: Sequence[str] = ()) -> Store:
+    """Open the store, with those it leans on; the default folder keeps itself out of git."""
     if store_url.startswith("memory://"):
         msg = f"--store {store_url} would be gone when this command ends; give a folder or a bucket"
         raise UsageError(msg)
@@ -55,7 +67,7 @@ def opened(store_url: str) -> Store:
         if not ignore.exists() and _is_writable(Path.cwd()):
             ignore.parent.mkdir(exist_ok=True)
             ignore.write_text("*\n", encoding="ascii")
-    return open_store(store_url)
+    return open_store(store_url, upstream)
 
 
 def console() -> Console:

@@ -9,6 +9,8 @@ from rich.text import Text
 
 from pipeline.cli.options import (
     console,
+    from_option,
+    frozen_option,
     json_option,
     opened,
     options,
@@ -31,19 +33,26 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("recipe")
 @click.argument("targets", nargs=-1)
-@options(set_option, store_option, json_option)
+@options(set_option, store_option, from_option, frozen_option, json_option)
 def plan(
     *,
     recipe: str,
     targets: tuple[str, ...],
     settings: Sequence[str],
     store_url: str,
+    upstream: tuple[str, ...],
+    frozen: bool,
     as_json: bool,
 ) -> int:
     """Say what `run RECIPE` would do, and why. Nothing runs, nothing is written."""
     loaded = load_recipe(recipe, settings)
     found = make_plan(
-        loaded, opened(store_url), RememberedDigests(), selectors=targets, everything=not targets
+        loaded,
+        opened(store_url, upstream),
+        RememberedDigests(),
+        selectors=targets,
+        everything=not targets,
+        frozen=frozen,
     )
     if as_json:
         print_json(_document(found))
@@ -73,6 +82,8 @@ def _print(found: Plan, screen: Console) -> None:
     screen.print(rows)
     for notice in dict.fromkeys(n for step in to_run for n in found.closure(step.title).notices):
         screen.print(f"note: {notice}", style="dim", markup=False)
+    for run_id in found.source_manifests.runs:
+        screen.print(f"note: sources as run {run_id} saw them", style="dim", markup=False)
     cost = sum(step.seconds_last or 0 for step in to_run)
     last = f", {duration(cost)} last time" if cost else ""
     total = sum(step.state != "unasked" for step in found.steps)
@@ -84,6 +95,8 @@ def _document(found: Plan) -> dict[str, Any]:
     return {
         "recipe": found.recipe.name,
         "store": redacted(found.store.url),
+        "upstream": [redacted(store.url) for store in found.store.upstream],
+        "frozen_to_runs": list(found.source_manifests.runs),
         "steps": [
             {
                 "step": step.title,

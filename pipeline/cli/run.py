@@ -16,6 +16,8 @@ from pipeline.board import CACHED, SKIPPED, Board
 from pipeline.cli.live import LiveBoard
 from pipeline.cli.options import (
     console,
+    from_option,
+    frozen_option,
     json_option,
     on_option,
     opened,
@@ -47,13 +49,15 @@ _LOG_LINES = 12
 @click.command()
 @click.argument("recipe")
 @click.argument("targets", nargs=-1)
-@options(set_option, store_option, on_option, json_option)
+@options(set_option, store_option, from_option, frozen_option, on_option, json_option)
 def run(
     *,
     recipe: str,
     targets: tuple[str, ...],
     settings: Sequence[str],
     store_url: str,
+    upstream: tuple[str, ...],
+    frozen: bool,
     where: str,
     as_json: bool,
 ) -> int:
@@ -64,7 +68,8 @@ def run(
     started = time.monotonic()
     screen = console()
     loaded = load_recipe(recipe, settings)
-    plan = make_plan(loaded, opened(store_url), RememberedDigests(), selectors=targets)
+    store, digests = opened(store_url, upstream), RememberedDigests()
+    plan = make_plan(loaded, store, digests, selectors=targets, frozen=frozen)
     if plan.resolution.misses:
         result = _execute(plan, where, screen, quiet=as_json)
     else:
@@ -98,6 +103,8 @@ def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResu
         return run_.execute(start)
     num = len(plan.resolution.misses)
     screen.print(f"run {run_.run_id}: {num} of {len(plan.dag.nodes)} steps to run", highlight=False)
+    for run_id in plan.source_manifests.runs:
+        screen.print(f"sources as run {run_id} saw them", style="dim", markup=False)
     with LiveBoard(board, screen):
         return run_.execute(start)
 

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from pipeline.artifacts import find_record, summary_of
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.artifacts import find_record, holder, summary_of
+from pipeline.cli.options import (
+    console,
+    from_option,
+    json_option,
+    opened,
+    options,
+    print_json,
+    store_option,
+)
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.diary import read_events
 from pipeline.digests import RememberedDigests
+from pipeline.redaction import redacted
 from pipeline.shown import TYPE_KEY, flat
 from pipeline.store import layout
 
@@ -27,27 +36,30 @@ _FILES = 12
 
 @click.command()
 @click.argument("artifact")
-@options(store_option, json_option)
-def show(*, artifact: str, store_url: str, as_json: bool) -> int:
+@options(store_option, from_option, json_option)
+def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: bool) -> int:
     """Show ARTIFACT (a name, name@label or digest prefix): what it is, and what it holds.
 
     With the id of a run: how its steps went, and what they logged.
     """
-    store = opened(store_url)
-    run = store.read(layout.run(artifact, "plan.json")) if _is_run_id(artifact) else None
-    if run is not None:
-        _show_run(store, artifact, run, as_json=as_json)
-        return 0
+    store = opened(store_url, upstream)
+    for one in store.all if _is_run_id(artifact) else ():
+        run = one.read_own(layout.run(artifact, "plan.json"))
+        if run is not None:
+            _show_run(one, artifact, run, as_json=as_json)
+            return 0
     record = find_record(store, artifact)
     manifest = store.manifest(record.content_digest)
     digests = RememberedDigests()
     summary = summary_of(store, record, digests)
+    place = redacted(holder(store, record).url)
     if as_json:
         files = [asdict(entry) for entry in manifest.files]
-        print_json({"record": asdict(record), "files": files, "summary": summary})
+        row = {"record": asdict(record), "files": files, "summary": summary, "store": place}
+        print_json(row)
         return 0
     screen = console()
-    _print_record(record, screen)
+    _print_record(record, screen, place=place)
     found = table("file", ">size", "=sha256")
     for entry in manifest.files[:_FILES]:
         found.add_row(Text(entry.path), size(entry.size_bytes), short(entry.sha256))
@@ -64,7 +76,7 @@ def _is_run_id(text: str) -> bool:
     return text.replace("-", "").isalnum() and "T" in text and "-" in text
 
 
-def _print_record(record: Record, screen: Console) -> None:
+def _print_record(record: Record, screen: Console, *, place: str) -> None:
     lines = {
         "step": f"{record.title} ({record.body})",
         "content": record.content_digest,
@@ -73,6 +85,7 @@ def _print_record(record: Record, screen: Console) -> None:
         "recipe": record.recipe_digest,
         "code": record.code_digest,
         "attempt": record.attempt,
+        "store": place,
     }
     made = record.provenance
     where = f"{made.get('user', '?')}@{made.get('host', '?')}, Python {made.get('python', '?')}"

@@ -268,7 +268,7 @@ class Store:
         if row is not None and row.get("format") != layout.FORMAT:
             msg = (
                 f"{self.url} has store format {row.get('format')!r}; this version reads "
-                f"{layout.FORMAT}: upgrade seaglass, or choose another --store"
+                f"{layout.FORMAT}: upgrade seaglass, or name another store"
             )
             raise FormatError(msg)
 
@@ -276,10 +276,12 @@ class Store:
 def open_store(url: str, upstream: Iterable[str] = ()) -> Store:
     """Open a store by URL: a folder, `gs://`, `s3://`, or any fsspec URL for reading.
 
-    `upstream` are the URLs of stores that are read after it and never written.
+    `upstream` are the URLs of stores that are read after it, in this order, and never written. One
+    that is named twice, or is the store itself, counts once.
     """
-    others = tuple(_existing(other) for other in upstream)
-    return Store(_adapter(url), upstream=others)
+    own = _adapter(url)
+    others = {other.url: other for other in map(_existing, upstream) if other.url != own.url}
+    return Store(own, upstream=tuple(others.values()))
 
 
 def _existing(url: str) -> Store:
