@@ -1,77 +1,137 @@
 """Lineage: artifact -> inputs -> ... to the sources, or down to everything made from it.
 
-Upwards the records name their inputs; downwards the edges below `v1/consumers/` do, one listing
-per artifact. Both walks are loops and cost requests in proportion to their answer.
+Upwards the records name their inputs; downwards the edges below `v1/consumers/` do. Who made some
+bytes, and who read them, is one listing each, whatever else the store holds. Walks are loops, wave
+by wave, and cost requests in proportion to what they find; `Bounds` keep them to what is shown.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.store import layout
+from pipeline.store.adapter import in_parallel
+from pipeline.store.promotions import Promotions, record_with, versions_of
 
 if TYPE_CHECKING:
-    from pipeline.store.objects import Record
+    from collections.abc import Iterable, Mapping
+
+    from pipeline.store.objects import InputRecord, Record
     from pipeline.store.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How many neighbours of one artifact are read, and how many levels; None means all."""
+
+    wide: int | None = None
+    deep: int | None = None
+
+
+class Edge(NamedTuple):
+    """A neighbour in the direction of the walk.
+
+    `is_equal` says that the reader names another action that made the same bytes.
+    """
+
+    role: str
+    action_key: str
+    is_equal: bool = False
 
 
 @dataclass(kw_only=True)
 class Lineage:
-    """Records by action key, and edges in the direction of the walk as (role, action key)."""
+    """What a walk found: records by action key, and the edges of each in its direction.
+
+    `unread` counts the neighbours of an action that its bounds left out; `missing` are inputs that
+    have no record here, by the action that read them.
+    """
 
     start: str
     direction: str
     records: dict[str, Record] = field(default_factory=dict)
-    edges: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    edges: dict[str, list[Edge]] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, list[InputRecord]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Nodes and edges for programs; edges always point from input to product."""
+        """Nodes and edges for programs."""
+        nodes = {key: asdict(record) for key, record in self.records.items()}
+        missing = {key: [asdict(item) for item in items] for key, items in self.missing.items()}
+        edges = self.to_edges()
+        return {"start": self.start, "nodes": nodes, "edges": edges, "missing": missing}
+
+    def to_edges(self) -> list[dict[str, Any]]:
+        """Edges from input to product, whatever the direction of the walk."""
         edges = []
         for key, others in self.edges.items():
-            for role, other in others:
-                above, below = (other, key) if self.direction == "up" else (key, other)
-                edges.append({"from": above, "to": below, "role": role})
-        nodes = {key: asdict(record) for key, record in self.records.items()}
-        return {"start": self.start, "nodes": nodes, "edges": edges}
+            for edge in others:
+                above, below = key, edge.action_key
+                if self.direction == "up":
+                    above, below = below, above
+                row = {"from": above, "to": below, "role": edge.role, "equal_bytes": edge.is_equal}
+                edges.append(row)
+        return edges
 
 
-def walk_up(store: Store, record: Record) -> Lineage:
+EVERYTHING = Bounds()
+
+
+def walk_up(store: Store, record: Record, bounds: Bounds = EVERYTHING) -> Lineage:
     """Everything that a record was made from."""
     found = Lineage(start=record.action_key, direction="up", records={record.action_key: record})
-    wave = [record]
+    wave, level = [record], 0
     while wave:
-        keys = [item.action_key for r in wave for item in r.inputs]
-        fresh = store.records(key for key in keys if key not in found.records)
-        for item in wave:
-            found.edges[item.action_key] = [
-                (_role(i.role, i.index), i.action_key)
-                for i in item.inputs
-                if i.action_key in found.records or fresh.get(i.action_key) is not None
-            ]
-        wave = [r for r in fresh.values() if r is not None]
-        found.records.update({r.action_key: r for r in wave})
+        width = bounds.wide if bounds.deep is None or level < bounds.deep else 0
+        asked = {
+            (item.action_key, item.content_digest)
+            for reader in wave
+            for item in reader.inputs[:width]
+            if item.action_key not in found.records
+        }
+        fresh = in_parallel(lambda one: record_with(store, *one), sorted(asked))
+        new = {one.action_key: one for one in fresh.values() if one is not None}
+        found.records.update(new)
+        for reader in wave:
+            _add_inputs(found, reader, width)
+        wave, level = list(new.values()), level + 1
     return found
 
 
-def walk_down(store: Store, record: Record) -> Lineage:
-    """Everything that was made from a record."""
+def walk_down(store: Store, record: Record, bounds: Bounds = EVERYTHING) -> Lineage:
+    """Everything that was made from a record, or from equal bytes of another action."""
     found = Lineage(start=record.action_key, direction="down", records={record.action_key: record})
-    wave = [record]
+    promoted = Promotions(store).records
+    wave, level = [record], 0
     while wave:
-        fresh: dict[str, Record] = {}
-        for item in wave:
-            consumers = _consumers(store, item)
-            found.edges[item.action_key] = [
-                (_role(i.role, i.index), consumer.action_key)
-                for consumer in consumers
-                for i in consumer.inputs
-                if i.content_digest == item.content_digest
-            ]
-            fresh |= {c.action_key: c for c in consumers if c.action_key not in found.records}
-        found.records.update(fresh)
-        wave = list(fresh.values())
+        width = bounds.wide if bounds.deep is None or level < bounds.deep else 0
+        contents = {item.action_key: _contents(store, item, promoted) for item in wave}
+        every = (content for many in contents.values() for content in many)
+        readers = in_parallel(lambda content: consumers(store, content), every)
+        asked = dict.fromkeys(key for keys in readers.values() for key in keys[:width])
+        fresh = store.records(key for key in asked if key not in found.records)
+        new = {key: one for key, one in fresh.items() if one is not None}
+        found.records.update(new)
+        inputs = _inputs_by_content(found.records[key] for key in asked if key in found.records)
+        for key, many in contents.items():
+            for content in many:
+                keys = readers[content]
+                found.unread[key] = found.unread.get(key, 0) + len(keys) - len(keys[:width])
+                edges = found.edges.setdefault(key, [])
+                edges += (_edge_to(reader, i, key) for reader, i in inputs.get(content, ()))
+        wave, level = list(new.values()), level + 1
     return found
+
+
+def producers(store: Store, content_digest: str) -> list[str]:
+    """Actions that made these bytes: one listing. Those that have no record yet are among them."""
+    return _action_keys(store, layout.producers(content_digest))
+
+
+def consumers(store: Store, content_digest: str) -> list[str]:
+    """Actions that read these bytes: one listing. Those that have no record yet are among them."""
+    return _action_keys(store, layout.consumers(content_digest))
 
 
 def source_files(store: Store, manifest_digest: str) -> list[tuple[str, int, str]]:
@@ -80,26 +140,51 @@ def source_files(store: Store, manifest_digest: str) -> list[tuple[str, int, str
     return [(name, size, checksum) for name, size, checksum in document.get("source", [])]
 
 
-def mermaid(found: Lineage) -> str:
-    """The graph as Mermaid text, sources included."""
-    names = {key: f"n{index}" for index, key in enumerate(found.records)}
-    lines = ["graph LR"]
-    for key, record in found.records.items():
-        label = f"{record.title}<br/>{record.content_digest[:12]}".replace('"', "'")
-        lines.append(f'  {names[key]}["{label}"]')
-        for index, source in enumerate(record.sources):
-            lines.append(f'  {names[key]}s{index}[("{source.num_files} files")] --> {names[key]}')
-    for edge in found.to_json()["edges"]:
-        above, below, role = names[edge["from"]], names[edge["to"]], edge["role"]
-        lines.append(f'  {above} -->|"{role}"| {below}')  # quoted, for a role may hold "[0]"
-    return "\n".join(lines)
+def place(role: str, index: int | None) -> str:
+    """A role as people read it.
 
-
-def _consumers(store: Store, record: Record) -> list[Record]:
-    keys = store.adapter.list(layout.consumers(record.content_digest))
-    found = store.records(key.rsplit("/", 1)[1] for key in keys)
-    return [consumer for consumer in found.values() if consumer is not None]
-
-
-def _role(role: str, index: int | None) -> str:
+    >>> [place("tokens", None), place("tokens", 2)]
+    ['tokens', 'tokens[2]']
+    """
     return role if index is None else f"{role}[{index}]"
+
+
+def _add_inputs(found: Lineage, reader: Record, width: int | None) -> None:
+    inputs = reader.inputs[:width]
+    found.unread[reader.action_key] = len(reader.inputs) - len(inputs)
+    found.edges[reader.action_key] = [
+        Edge(place(item.role, item.index), item.action_key)
+        for item in inputs
+        if item.action_key in found.records
+    ]
+    missing = [item for item in inputs if item.action_key not in found.records]
+    if missing:
+        found.missing[reader.action_key] = missing
+
+
+def _contents(store: Store, record: Record, promoted: Mapping[str, Record]) -> list[str]:
+    """The bytes that ever counted as the result of an action: more than one after a promotion."""
+    if record.action_key not in promoted:
+        return [record.content_digest]
+    versions = (one.content_digest for one in versions_of(store, record.action_key))
+    return list(dict.fromkeys([record.content_digest, *versions]))
+
+
+def _inputs_by_content(
+    readers: Iterable[Record],
+) -> dict[str, list[tuple[str, InputRecord]]]:
+    """Who read which bytes: each input is looked at once, however many there are."""
+    found: dict[str, list[tuple[str, InputRecord]]] = {}
+    for reader in readers:
+        for item in reader.inputs:
+            found.setdefault(item.content_digest, []).append((reader.action_key, item))
+    return found
+
+
+def _edge_to(reader: str, item: InputRecord, key: str) -> Edge:
+    return Edge(place(item.role, item.index), reader, item.action_key != key)
+
+
+def _action_keys(store: Store, prefix: str) -> list[str]:
+    keys = (key.rsplit("/", 1)[1] for key in store.list_all(prefix))
+    return [key for key in keys if layout.is_digest(key)]
