@@ -42,13 +42,13 @@ def find_record(store: Store, text: str) -> Record:
     raise UsageError(_unknown(store, text))
 
 
-def artifact_of(store: Store, record: Record, digests: RememberedDigests) -> StoredArtifact:
-    """The files behind a record."""
 def holder(store: Store, record: Record) -> Store:
     """The store that a record was read from: one's own, or one upstream."""
     return next((one for one in store.all if one.own_record(record.action_key)), store)
 
 
+def artifact_of(store: Store, record: Record, digests: RememberedDigests) -> StoredArtifact:
+    """The files behind a record."""
     return StoredArtifact(store, record.content_digest, record.title, digests)
 
 

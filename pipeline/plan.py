@@ -11,11 +11,12 @@ from pipeline.dag import Dag, build
 from pipeline.frozen import FrozenSources, shown_settings, source_value
 from pipeline.identity import Identity
 from pipeline.reasons import Reasons
-from pipeline.resolve import Resolution, Resolver
+from pipeline.redaction import redacted
+from pipeline.resolve import MANY, Resolution, Resolver
 from pipeline.shown import shown
-from pipeline.store.objects import InputRecord, SourceRecord
 from pipeline.source_manifests import LiveSources
 from pipeline.store.layout import FORMAT
+from pipeline.store.objects import InputRecord, SourceRecord
 from pipeline.store.waivers import read_waiver
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ class Plan:
 
     def source_records(self, title: str) -> tuple[SourceRecord, ...]:
         """What a record keeps of a step's sources."""
-        return tuple(
         manifests = self.sources(title)
+        return tuple(
             SourceRecord(
                 role=role,
                 manifest_digest=self.source_manifests.digest(source),
@@ -98,8 +99,8 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """The plan as a run keeps it."""
         return {
-            "recipe": self.recipe.name,
             "format": FORMAT,
+            "recipe": self.recipe.name,
             "settings": shown_settings(self.recipe),
             "upstream": [redacted(store.url) for store in self.store.upstream],
             "targets": dict(self.dag.targets),
@@ -118,7 +119,8 @@ class Plan:
             "code_digest": self.closure(title).digest,
             "config": shown(node.step.config),
             "inputs": [[role, index, parent] for role, index, parent in node.parents],
-            "sources": {r.role: r.manifest_digest for r in self.source_records(title)},
+            "sources": {r: self.source_manifests.digest(s) for r, s in node.step.sources()},
+            "source_values": {r: source_value(s) for r, s in node.step.sources()},
         }
 
     def input_records(self, title: str, records: Mapping[str, Any]) -> tuple[InputRecord, ...]:
@@ -149,12 +151,15 @@ class Plan:
         )
 
     def _cached(self, title: str) -> PlannedStep:
-        record = self.resolution.records[title]
+        records = self.resolution.records
+        if len(records) <= MANY:  # beyond, a request for each would be the cost of the plan
+            records.load(records)
         notes = [f"accepted: {self._reason(w)}" for w in self.resolution.waivers.get(title, ())]
-        promotion = self.resolver.promotions.reasons.get(record.action_key)
+        promotion = self.resolver.promotions.reasons.get(records.action_key(title))
         if promotion is not None:
             notes.append(f"promoted: {promotion}")
-        seconds = record.provenance.get("seconds")
+        record = records.loaded.get(title)
+        seconds = None if record is None else record.provenance.get("seconds")
         return PlannedStep(title=title, state="cached", causes=tuple(notes), seconds_last=seconds)
 
     def _reason(self, waiver: str) -> str:
@@ -169,12 +174,12 @@ def make_plan(
     *,
     selectors: Iterable[str] = (),
     everything: bool = False,
+    frozen: bool = False,
 ) -> Plan:
     """Resolve sources, code and identity of a recipe, and ask the store what is done.
 
     `selectors` name the wanted steps (default: the recipe's targets); `everything` asks for every
     step, also those that no wanted one needs; `frozen` takes the sources as the last run saw them.
-    frozen: bool = False,
     """
     dag = build(recipe.targets)
     codebase = Codebase(dag, recipe.module, recipe.project)

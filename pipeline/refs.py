@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pipeline.plan import Plan
     from pipeline.store.objects import Record
+    from pipeline.store.store import Store
 
 _ALL_NAMES_UP_TO = 500
 
@@ -34,7 +35,18 @@ def move_refs(plan: Plan, records: Mapping[str, Record], run_id: str | None) -> 
         plan.store.add_ref(name, {**wanted[name], "run": run_id})
 
 
-def _entry(title: str, record: Record) -> dict[str, Any]:
+def follow_promotion(store: Store, record: Record) -> list[str]:
+    """Point the names of this store that mean an action at the result that counts now."""
+    moved = []
+    for row in store.own_refs().values():
+        if row.get("action_key") == record.action_key and row["attempt"] != record.attempt:
+            store.add_ref(row["name"], {**entry_of(row["title"], record), "run": row["run"]})
+            moved.append(row["name"])
+    return sorted(moved)
+
+
+def entry_of(title: str, record: Record) -> dict[str, Any]:
+    """What the log of a name says of a record."""
     return {
         "title": title,
         "action_key": record.action_key,
@@ -43,13 +55,13 @@ def _entry(title: str, record: Record) -> dict[str, Any]:
     }
 
 
+def _is_current(now: dict[str, Any] | None, value: dict[str, Any]) -> bool:
+    return now is not None and all(now.get(k) == v for k, v in value.items())
+
+
 def _records(plan: Plan, records: Mapping[str, Record], titles: Any) -> dict[str, Record]:
     """The records that are known, and the newest of every step that no one looked at."""
     wanted = list(dict.fromkeys(titles))
     known = {title: records[title] for title in wanted if title in records}
     rest = [title for title in wanted if title not in known]
     return known | plan.resolver.newest_records(rest)
-def _is_current(now: dict[str, Any] | None, value: dict[str, Any]) -> bool:
-    return now is not None and all(now.get(k) == v for k, v in value.items())
-
-
