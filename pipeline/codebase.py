@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pipeline.code import CodeReader, SourceTree, find_roots, installed_version, read_lock
+from pipeline.code.neighbours import neighbours
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.code import CodeClosure
+    from pipeline.code.patches import Patch
     from pipeline.dag import Dag
     from pipeline.step import Step
 
 ENGINE = "pipeline"
 OWN = ("steps", "model", "kernels")
 LOCK_FILE = "constraints.txt"
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+_PLAIN = frozenset({int, float, str, bool, bytes, type(None)})
 
 
 class Codebase:
@@ -38,10 +40,11 @@ class Codebase:
             names.add(node.step.body.split(".")[0].split(":")[0])
             names.add(type(node.step.config).__module__.split(".")[0])
         names.discard("__main__")
-        names |= neighbours(names, project)
+        names |= neighbours(names, project, without=(*OWN, ENGINE))
         self.roots: Mapping[str, Path] = find_roots(sorted({*names, *OWN, ENGINE}))
         self.tree = SourceTree(self.roots)
         self.versions = locked_versions(project / LOCK_FILE)
+        self._recipe_module = recipe_module
         self._reader = CodeReader(self.tree, versions=self.versions)
         self._closures: dict[tuple[str, frozenset[str]], CodeClosure] = {}
 
@@ -49,8 +52,22 @@ class Codebase:
         """Everything that a step's body uses, the behaviour of its config classes included."""
         key = (step.body, frozenset(config_classes(step.config)))
         if key not in self._closures:
-            self._closures[key] = self._reader.closure(step.body, configs=sorted(key[1]))
+            found = self._reader.closure(step.body, configs=sorted(key[1]))
+            self._closures[key] = replace(found, notices=(*found.notices, *self._patches(found)))
         return self._closures[key]
+
+    def _patches(self, closure: CodeClosure) -> list[str]:
+        """What the recipe's modules change in those of a body, unseen by workers."""
+        return [
+            f"{patch.place}: importing {patch.by} changes {patch.changed}, and workers do not "
+            f"import it; make the change in {patch.changed}"
+            for patch in self._recipe_patches
+            if patch.changed in closure.modules and patch.by not in closure.modules
+        ]
+
+    @cached_property
+    def _recipe_patches(self) -> list[Patch]:
+        return self._reader.patches(self._recipe_module)
 
     def check_installed(self, closures: Iterable[CodeClosure]) -> None:
         """Refuse to run with other library versions than the digests say.
@@ -76,6 +93,8 @@ def config_classes(config: object) -> set[str]:
     waiting = [config]
     while waiting:
         value = waiting.pop()
+        if type(value) in _PLAIN:
+            continue
         if isinstance(value, list | tuple | set | frozenset):
             waiting += value
         elif isinstance(value, dict):
@@ -85,30 +104,6 @@ def config_classes(config: object) -> set[str]:
         if is_dataclass(value):
             waiting += [getattr(value, spec.name) for spec in fields(value)]
     return found
-
-
-def neighbours(names: set[str], project: Path) -> set[str]:
-    """The top-level packages and modules of a project that these import, at any distance.
-
-    What lies beside the recipe is the user's own code, whether or not a step is declared there:
-    its changes must count, and workers must find it.
-    """
-    found: set[str] = set()
-    waiting = {name for name in names if name not in (*OWN, ENGINE)}
-    while waiting:
-        name = waiting.pop()
-        files = _python_files(name, project)
-        if not files:
-            continue
-        found.add(name)
-        imports = {top for file in files for top in _IMPORT.findall(file.read_bytes())}
-        waiting |= {top.decode() for top in imports} - found - {*OWN, ENGINE}
-    return found
-
-
-def _python_files(name: str, project: Path) -> list[Path]:
-    module, package = project / f"{name}.py", project / name
-    return [module] if module.is_file() else sorted(package.rglob("*.py"))
 
 
 def locked_versions(lock: Path) -> dict[str, str]:

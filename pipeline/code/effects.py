@@ -76,7 +76,7 @@ class EffectFinder:
         if last in MUTATORS and isinstance(used, ast.Attribute):
             owner = self.resolver.resolve(Target(module, parts[:-1])) if parts else (None,)
             return not all(isinstance(found, External) for found in owner)
-        return bool(parts) and self._writes_state(Target(module, parts))
+        return bool(parts) and self.writes_state(Target(module, parts))
 
     def _calls_registry(self, module: str, called: ast.expr) -> bool:
         """Whether a call is told by its name, or by an object of ours that may keep things."""
@@ -97,9 +97,9 @@ class EffectFinder:
         owner = Target(decorator.module, decorator.names[:-1])
         if owner.names and decorator.names[-1] not in _ACCESSORS and _symbols(self.resolver, owner):
             return True  # a method of something first-party
-        return _is_instance(self.resolver, decorator) or self._writes_state(decorator)
+        return _is_instance(self.resolver, decorator) or self.writes_state(decorator)
 
-    def _writes_state(self, called: Target) -> bool:
+    def writes_state(self, called: Target) -> bool:
         """Whether something first-party, or what it uses, assigns into something global."""
         return any(self._is_writer(symbol) for symbol in _symbols(self.resolver, called))
 

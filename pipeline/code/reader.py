@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from pipeline.code.configs import behaviour_of
 from pipeline.code.distributions import Distributions
 from pipeline.code.effects import EffectFinder
-from pipeline.code.follower import Behaviour, Follower
+from pipeline.code.follower import Behaviour, Follower, Loaded
 from pipeline.code.normal_form import digest_of
+from pipeline.code.patches import patches
 from pipeline.code.record import CodeClosure
 from pipeline.code.resolution import Resolver
 from pipeline.code.tree import ENGINE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pipeline.code.module import ModuleSource, Statement
+    from pipeline.code.patches import Patch
     from pipeline.code.tree import SourceTree
 
 
@@ -80,6 +82,15 @@ class CodeReader:
         if module.name not in self._effects:
             self._effects[module.name] = self._finder.effects(module)
         return self._effects[module.name]
+
+    def patches(self, module: str) -> list[Patch]:
+        """What a module, and all that importing it loads, changes in other modules at import."""
+        with _uncollected():
+            follower = Follower(self)
+            follower.push(Loaded(module))
+            follower.run()
+            loaded = filter(None, map(self.tree.module, follower.modules))
+            return [patch for found in loaded for patch in patches(found, self._finder)]
 
     def behaviour(self, statement: Statement) -> tuple[Statement | None, list[tuple[str, ...]]]:
         """A config class without its fields, and its bases."""
