@@ -10,7 +10,14 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from pipeline.artifacts import find_record
-from pipeline.cli.options import json_option, opened, options, print_json, store_option
+from pipeline.cli.options import (
+    from_option,
+    json_option,
+    opened,
+    options,
+    print_json,
+    store_option,
+)
 from pipeline.cli.text import short, size
 from pipeline.errors import UsageError
 from pipeline.lineage import (
@@ -47,7 +54,7 @@ _WIDE = 1_000
 )
 @click.option("--files", is_flag=True, help="List every source file.")
 @click.option("--to", "target", metavar="FILE|URL", help="Where OpenLineage events go, not stdout.")
-@options(store_option, json_option)
+@options(store_option, from_option, json_option)
 def lineage(
     *,
     artifact: str,
@@ -56,13 +63,14 @@ def lineage(
     files: bool,
     target: str | None,
     store_url: str,
+    upstream: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Show where ARTIFACT comes from, down to the source files, or what was made from it."""
     if target is not None and (as_json or form != "openlineage"):
         msg = f"--to {target} is for OpenLineage events; add --format openlineage"
         raise UsageError(msg)
-    store = opened(store_url)
+    store = opened(store_url, upstream)
     record = find_record(store, artifact)
     is_tree = form == "tree" and not as_json
     bounds = _SCREEN if is_tree else EVERYTHING
@@ -155,6 +163,8 @@ def _add_source(branch: Tree, store: Store, source: SourceRecord, *, files: bool
     label = f"{source.num_files:,} files, {size(source.size_bytes)}"
     digest = short(source.manifest_digest)
     below = branch.add(f"[dim]{escape(source.role)}:[/dim] {digest}  {label}")
+    for name, value in source.provenance.items():
+        below.add(f"[dim]{escape(name)}:[/dim] {escape(value)}")
     rows = source_files(store, source.manifest_digest)
     shown = rows if files else rows[:_FILES]
     for name, size_bytes, checksum in shown:

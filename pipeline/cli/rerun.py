@@ -12,6 +12,8 @@ from pipeline.board import SKIPPED, Board
 from pipeline.cli.live import LiveBoard
 from pipeline.cli.options import (
     console,
+    from_option,
+    frozen_option,
     json_option,
     on_option,
     opened,
@@ -38,13 +40,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("recipe")
 @click.argument("steps", nargs=-1, required=True)
-@options(set_option, store_option, on_option, json_option)
+@options(set_option, store_option, from_option, frozen_option, on_option, json_option)
 def rerun(
     *,
     recipe: str,
     steps: tuple[str, ...],
     settings: Sequence[str],
     store_url: str,
+    upstream: tuple[str, ...],
+    frozen: bool,
     where: str,
     as_json: bool,
 ) -> int:
@@ -53,9 +57,14 @@ def rerun(
     Nothing is reused, not even finished shards, and nothing is replaced: equal bytes are reported
     as reproduced, other bytes are kept beside the record and shown.
     """
-    loaded = load_recipe(recipe, settings)
-    digests = RememberedDigests()
-    plan = make_plan(loaded, opened(store_url), digests, selectors=steps, everything=True)
+    plan = make_plan(
+        load_recipe(recipe, settings),
+        opened(store_url, upstream),
+        RememberedDigests(),
+        selectors=steps,
+        everything=True,
+        frozen=frozen,
+    )
     titles = [title for title in plan.dag.nodes if title in plan.wanted]
     _check(plan, titles)
     result = _compute(plan, titles, where, quiet=as_json)
@@ -76,7 +85,8 @@ def _check(plan: Plan, titles: list[str]) -> None:
     if missing:
         msg = (
             f"no record under the present recipe for {', '.join(missing)}: there is nothing to "
-            f"compare with; build it first: seaglass run {plan.recipe.name} {' '.join(missing)}"
+            f"compare with; build it first: seaglass run {plan.recipe.name} {' '.join(missing)}; "
+            "or, if it is the sources that changed, repeat the last run: --frozen"
         )
         raise UsageError(msg)
     plan.resolution.misses.clear()
