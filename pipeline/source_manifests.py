@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from pipeline.errors import SourceError
 from pipeline.identity import source_digest
 from pipeline.shown import shown
+from pipeline.store.layout import FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +96,11 @@ def resolve_source(source: Source, digests: RememberedDigests, where: str) -> So
     """
     module_name, _, function_name = source.resolver.partition(":")
     resolver = getattr(importlib.import_module(module_name), function_name)
-    manifest = cast("Callable[..., SourceManifest]", resolver)(source, digests)
+    try:
+        manifest = cast("Callable[..., SourceManifest]", resolver)(source, digests)
+    except OSError as error:
+        msg = f"source {where} cannot be looked at: {error}"
+        raise SourceError(msg) from error
     names = [file.name for file in manifest.files]
     if names != sorted(set(names)):
         msg = f"source {where}: its files must be sorted by name and all different"
@@ -106,4 +111,4 @@ def resolve_source(source: Source, digests: RememberedDigests, where: str) -> So
 def source_manifest_document(manifest: SourceManifest) -> dict[str, Any]:
     """A source's file list as the store keeps it: names and checksums, no place."""
     files = [[f.name, f.size_bytes, f.checksum] for f in manifest.files]
-    return {"source": files, "options": shown(dict(manifest.options))}
+    return {"format": FORMAT, "source": files, "options": shown(dict(manifest.options))}

@@ -44,7 +44,7 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        return dump({"files": [asdict(f) for f in self.files]})
+        return dump({"format": FORMAT, "files": [asdict(f) for f in self.files]})
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Manifest:
@@ -122,9 +122,7 @@ class Record:
     @classmethod
     def from_json(cls, row: dict[str, Any], where: str) -> Record:
         """Read a parsed document, for example the one inside a seal."""
-        if row.get("format", FORMAT) > FORMAT:
-            msg = f"{where}: format {row['format']} is newer than {FORMAT}; upgrade seaglass"
-            raise FormatError(msg)
+        check_format(row, where)
         inputs = tuple(_input(r, where) for r in row.get("inputs", ()))
         sources = tuple(build(SourceRecord, r, where) for r in row.get("sources", ()))
         return build(cls, {**row, "inputs": inputs, "sources": sources}, where)
@@ -234,6 +232,7 @@ def load(data: bytes, where: str) -> dict[str, Any]:
 
     Raises:
         CorruptError: the object does not hold a JSON document.
+        FormatError: a newer version wrote it.
 
     """
     try:
@@ -244,7 +243,24 @@ def load(data: bytes, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         msg = f"{where}: holds {type(value).__name__}, expected an object"
         raise CorruptError(msg)
+    check_format(value, where)
     return value
+
+
+def check_format(row: dict[str, Any], where: str) -> None:
+    """Refuse a document of a newer format. One that names no format never had another.
+
+    Raises:
+        FormatError: it could be misread; a newer version of Seaglass reads it.
+
+    """
+    found = row.get("format", FORMAT)
+    if not isinstance(found, int):
+        msg = f"{where}: format {found!r} is no whole number; the object was changed"
+        raise CorruptError(msg)
+    if found > FORMAT:
+        msg = f"{where}: format {found} is newer than {FORMAT}; upgrade seaglass to read it"
+        raise FormatError(msg)
 
 
 def build(kind: type[T], row: dict[str, Any], where: str) -> T:
