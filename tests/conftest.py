@@ -1,11 +1,15 @@
-"""What every test shares: where the repository is, and a home and store of its own."""
+"""What every test shares: where the repository is, a home of its own, and clouds if it asks."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.services import GcsService, S3Service, cloudless, enter
 
 settings.register_profile("seaglass", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("seaglass")
@@ -19,9 +23,38 @@ def repository() -> Path:
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep caches of this test out of the user's home, and hubs out of the test."""
+    """Keep caches of this test out of the user's home, and hubs and clouds out of the test."""
     home = tmp_path_factory.mktemp("home")
+    enter(monkeypatch, cloudless(os.environ))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+
+
+@pytest.fixture(scope="session")
+def s3_service() -> Iterator[S3Service]:
+    """A server that speaks S3. Tests that ask for it are marked `emulator`."""
+    with S3Service() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def gcs_service() -> Iterator[GcsService]:
+    """A server that speaks Google Cloud Storage. Tests that ask for it are marked `emulator`."""
+    with GcsService() as service:
+        yield service
+
+
+@pytest.fixture
+def s3_url(s3_service: S3Service, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty bucket, `s3://...`, that this process and its children reach by its URL alone."""
+    enter(monkeypatch, os.environ | s3_service.settings)
+    return s3_service.new_url()
+
+
+@pytest.fixture
+def gcs_url(gcs_service: GcsService, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty bucket, `gs://...`, that this process and its children reach by its URL alone."""
+    enter(monkeypatch, os.environ | gcs_service.settings)
+    return gcs_service.new_url()

@@ -14,9 +14,11 @@ import time
 from contextlib import contextmanager, nullcontext, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from urllib.parse import quote, unquote
 
 from pipeline.errors import StoreError
 from pipeline.store.adapter import checked_key, storage_faults
+from pipeline.store.layout import FORMAT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,12 +40,12 @@ class RemoteAdapter:
         self._root = root.rstrip("/")
         self._protocol = url.split("://", 1)[0]
         self._is_memory = self._protocol == "memory"
+        self._is_web = self._protocol in ("http", "https")  # where a path is a URL, escaped
 
     def create(self, key: str, data: bytes) -> bool:
         """Create an object exclusively; a conflict in flight (EBUSY) is tried again."""
-        self._writable()
         try:
-            with self._access(key):
+            with self._writing(key):
                 self._create(self._path(key), data)
         except FileExistsError:
             return self.read(key) == data
@@ -62,8 +64,7 @@ class RemoteAdapter:
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an object that has one writer."""
-        self._writable()
-        with self._access(key):
+        with self._writing(key):
             self._filesystem.pipe_file(self._path(key), data)
 
     def read(self, key: str) -> bytes | None:
@@ -76,12 +77,36 @@ class RemoteAdapter:
 
     def list(self, prefix: str) -> list[str]:
         """All keys below the prefix, sorted."""
-        root = self._path(prefix)
-        start = len(self._filesystem._strip_protocol(self._root)) + 1  # noqa: SLF001 - fsspec's public way is on the class
         with self._access(prefix):
-            self._filesystem.invalidate_cache(root)
-            found = self._filesystem.find(root)
-        return sorted(name[start:] for name in found)
+            found = self._find(self._path(prefix))
+        if self._is_web and not found:
+            self._check_index()
+        root = self._filesystem._strip_protocol(self._root)  # noqa: SLF001 - fsspec's public way is on the class
+        if self._is_web:
+            root, found = unquote(root), [unquote(name) for name in found]
+        below = f"{root}/{prefix}/"
+        return sorted(name[len(root) + 1 :] for name in found if name.startswith(below))
+
+    def _find(self, path: str) -> list[str]:
+        self._filesystem.invalidate_cache(path)
+        if self._protocol in EXCLUSIVE_PROTOCOLS:
+            return cast("list[str]", self._filesystem.find(path))
+        try:  # others walk from folder to folder, and leave out what they cannot read
+            return cast("list[str]", self._filesystem.find(path, on_error="raise"))
+        except FileNotFoundError:
+            return []
+
+    def _check_index(self) -> None:
+        """Whether this web server lists folders; if not, all of them look empty."""
+        with suppress(FileNotFoundError), self._access(FORMAT_KEY):
+            names = self._filesystem.ls(f"{self._root}/", detail=False)
+            if any(name.rstrip("/").endswith(f"/{FORMAT_KEY}") for name in names):
+                return
+        msg = (
+            f"{self.url}: its server shows no index of folders that names {FORMAT_KEY}, so what "
+            "the store holds cannot be listed; read it from a bucket, or copy it to a folder"
+        )
+        raise StoreError(msg)
 
     def size_bytes(self, key: str) -> int | None:
         """The object's size, or None."""
@@ -95,8 +120,7 @@ class RemoteAdapter:
 
     def open_write(self, key: str) -> BinaryIO:
         """Open a new data object."""
-        self._writable()
-        with self._access(key):
+        with self._writing(key):
             return cast("BinaryIO", self._filesystem.open(self._path(key), "wb"))
 
     def open_read(self, key: str) -> BinaryIO:
@@ -107,7 +131,7 @@ class RemoteAdapter:
 
     def delete(self, key: str) -> None:
         """Remove an object if it is there. The server is asked, never a listing."""
-        self._writable()
+        self._check_writable()
         with suppress(FileNotFoundError), self._access(key):
             self._filesystem.rm_file(self._path(key))
 
@@ -122,10 +146,22 @@ class RemoteAdapter:
         with _MEMORY if self._is_memory else nullcontext(), storage_faults(f"{self.url}/{key}"):
             yield
 
-    def _path(self, key: str) -> str:
-        return f"{self._root}/{checked_key(key)}"
+    @contextmanager
+    def _writing(self, key: str) -> Iterator[None]:
+        """One request that writes. What is not found then is the bucket."""
+        self._check_writable()
+        try:
+            with self._access(key):
+                yield
+        except FileNotFoundError as error:
+            msg = f"{self.url}: there is no such bucket, or it is not for you: {error}"
+            raise StoreError(msg) from error
 
-    def _writable(self) -> None:
+    def _path(self, key: str) -> str:
+        checked = checked_key(key)
+        return f"{self._root}/{quote(checked, safe='/@=+') if self._is_web else checked}"
+
+    def _check_writable(self) -> None:
         if self._protocol not in EXCLUSIVE_PROTOCOLS:
             msg = (
                 f"{self.url}: {self._protocol!r} has no proven exclusive create, so it is "
