@@ -98,8 +98,19 @@ def current(url: str) -> Mapping[str, Any]:
     return found
 
 
+def _logical_name(location: str) -> str:
+    """Host and path: neither credentials nor a query, which may hold a signature.
+
+    >>> _logical_name("https://ann:secret@host/a.jsonl?sig=1")
+    'host/a.jsonl'
+    """
+    bare = location.partition("://")[2].partition("?")[0].partition("#")[0]
+    host, slash, path = bare.partition("/")
+    return (host.rpartition("@")[2] + slash + path).lstrip("/")
+
+
 def _described(location: str, info: Mapping[str, Any], source: RemoteFiles) -> SourceFile:
-    name = location.partition("://")[2].partition("?")[0].partition("#")[0].lstrip("/")
+    name = _logical_name(location)
     format_of(name, source.format)
     checksum, size = pin(info), info.get("size")
     if size is None:

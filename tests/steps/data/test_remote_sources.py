@@ -177,30 +177,36 @@ print(json.dumps([asdict(manifest), out.read_json("ledger.json")["out"]]))
 """
 
 
-@pytest.fixture
-def hub(server, tmp_path):
-    server.commit = COMMIT
+def put_hub(server: Server, commit: str, lines: bytes) -> None:
+    """What a hub answers for a dataset of one file whose main branch stands at a commit."""
     listing = [
         {
             "type": "file",
             "path": "data/train.jsonl",
-            "size": len(LINES),
-            "oid": hashlib.sha1(b"blob %d\0" % len(LINES) + LINES).hexdigest(),
+            "size": len(lines),
+            "oid": hashlib.sha1(b"blob %d\0" % len(lines) + lines).hexdigest(),
         }
     ]
-    info = {"id": "acme/tiny", "sha": COMMIT, "siblings": [{"rfilename": "data/train.jsonl"}]}
+    info = {"id": "acme/tiny", "sha": commit, "siblings": [{"rfilename": "data/train.jsonl"}]}
     api = "/api/datasets/acme/tiny"
     for path, value in {
-        f"{api}/revision/{COMMIT}": info,
-        f"{api}/paths-info/{COMMIT}": listing,
-        f"{api}/tree/{COMMIT}": [{"type": "directory", "path": "data", "oid": "b" * 40}],
-        f"{api}/tree/{COMMIT}/data": listing,
+        f"{api}/revision/{commit}": info,
+        f"{api}/revision/main": info,
+        f"{api}/paths-info/{commit}": listing,
+        f"{api}/tree/{commit}": [{"type": "directory", "path": "data", "oid": "b" * 40}],
+        f"{api}/tree/{commit}/data": listing,
         api: info,
     }.items():
         server.put(path, json.dumps(value).encode())
-    resolved = f"/datasets/acme/tiny/resolve/{COMMIT}"
+    resolved = f"/datasets/acme/tiny/resolve/{commit}"
     server.put(f"{resolved}/README.md", README, tag='"readme"')
-    server.put(f"{resolved}/data/train.jsonl", LINES, tag='"train"')
+    server.put(f"{resolved}/data/train.jsonl", lines, tag=f'"train-{commit}"')
+    server.commit = commit
+
+
+@pytest.fixture
+def hub(server, tmp_path):
+    put_hub(server, COMMIT, LINES)
 
     def ask(**fields) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {
@@ -238,3 +244,44 @@ def test_a_split_that_is_not_there_names_those_that_are(hub):
     answer = hub(revision=COMMIT, split="test")
 
     assert "has no split 'test'; it has train" in answer.stderr
+
+
+def test_credentials_and_signatures_of_a_url_are_no_part_of_its_name_or_provenance(server):
+    url = server.put("/a.jsonl", LINES, tag='"v1"')
+    private = url.replace("://", "://ann:planted-password@") + "?X-Amz-Signature=planted-signature"
+
+    manifest = resolve(private)
+
+    assert manifest.files[0].name == resolve(url).files[0].name
+    assert manifest.files[0].location == private
+    assert "planted" not in str(manifest.provenance)
+
+
+def test_a_private_url_that_cannot_be_read_does_not_show_its_credentials(server):
+    private = f"{server.url}/none.jsonl".replace("://", "://ann:planted-password@")
+
+    with pytest.raises(SourceError, match=r"://\*\*\*@127.* cannot be read") as refusal:
+        resolve(private)
+
+    assert "planted" not in str(refusal.value)
+
+
+def test_a_private_url_is_downloaded_without_a_trace_of_its_credentials(server, tmp_path):
+    url = server.put("/a.jsonl", LINES, tag='"v1"')
+
+    download(resolve(url.replace("://", "://ann:planted-password@")), tmp_path / "out")
+
+    written = b"".join(p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file())
+    assert b"planted" not in written
+
+
+@pytest.mark.slow
+def test_a_branch_that_moved_resolves_to_other_files_at_another_commit(hub, server):
+    before = hub(revision="main", unpinned=True)
+    put_hub(server, "b" * 40, b'{"text": "three"}\n')
+
+    after = hub(revision="main", unpinned=True)
+
+    (old, _), (new, _) = json.loads(before.stdout), json.loads(after.stdout)
+    assert (old["provenance"]["commit"], new["provenance"]["commit"]) == (COMMIT, "b" * 40)
+    assert old["files"][0]["checksum"] != new["files"][0]["checksum"]
