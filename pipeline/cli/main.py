@@ -25,6 +25,7 @@ VERBS = {
     "ls": "pipeline.cli.ls:ls",
     "show": "pipeline.cli.show:show",
     "lineage": "pipeline.cli.lineage:lineage",
+    "diff": "pipeline.cli.diff:diff",
 }
 VERB_GROUP = "seaglass.verbs"
 INTERRUPTED = 130

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import pytest
 
 from pipeline.artifacts import artifact_of
 from pipeline.board import Board
+from pipeline.cli.main import main
 from pipeline.digests import RememberedDigests
 from pipeline.launch import make_executor
 from pipeline.plan import Plan, PlannedStep, make_plan
@@ -219,3 +221,57 @@ def make_project(
 def project(make_project: Callable[..., Project]) -> Project:
     """The package as it stands above."""
     return make_project()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its stdout, which must be one JSON document."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def seaglass(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> Callable[..., Answer]:
+    """`seaglass("ls", "--json")`: the command as a user types it, over the project's store."""
+    monkeypatch.setenv("SEAGLASS_STORE", project.store.url)
+    monkeypatch.setenv("SEAGLASS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("pipeline.cli.main.signal.signal", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Answer:
+        project.forget()
+        monkeypatch.setattr(sys, "argv", ["seaglass", *words])
+        with pytest.raises(SystemExit) as leave:
+            main()
+        out, err = capsys.readouterr()
+        code = leave.value.code
+        return Answer(code if isinstance(code, int) else 0, out, err)
+
+    return call
+
+
+@pytest.fixture
+def recipe(project: Project) -> list[str]:
+    """The words that every verb over the recipe takes."""
+    return [f"{project.name}.recipe:dag", "--set", f"path={project.text}"]
+
+
+@pytest.fixture
+def ran(seaglass: Callable[..., Answer], recipe: list[str]) -> Answer:
+    """The answer of a run that has filled the store."""
+    answer = seaglass("run", *recipe, "--on", "inline", "--json")
+    assert answer.code == 0, answer.err
+    return answer

@@ -1,65 +1,16 @@
 """The command line: JSON and nothing else on stdout, exit codes, and messages that help."""
 
-import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import pytest
 
-from pipeline.cli.main import main
 from pipeline.cli.options import console
 from pipeline.logs import LogCapture
 from pipeline.store import layout
 
 WIDTH = 80
-
-
-@dataclass(frozen=True)
-class Answer:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self):
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def seaglass(project, monkeypatch, capsys, tmp_path):
-    """`seaglass("ls", "--json")`: the command as a user types it, over the project's store."""
-    monkeypatch.setenv("SEAGLASS_STORE", project.store.url)
-    monkeypatch.setenv("SEAGLASS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", str(WIDTH))
-    monkeypatch.setattr("pipeline.cli.main.signal.signal", lambda *_: None)
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        project.forget()
-        monkeypatch.setattr(sys, "argv", ["seaglass", *words])
-        with pytest.raises(SystemExit) as leave:
-            main()
-        out, err = capsys.readouterr()
-        code = leave.value.code
-        return Answer(code if isinstance(code, int) else 0, out, err)
-
-    return call
-
-
-@pytest.fixture
-def recipe(project):
-    """The words that every verb over the recipe takes."""
-    return [f"{project.name}.recipe:dag", "--set", f"path={project.text}"]
-
-
-@pytest.fixture
-def ran(seaglass, recipe):
-    """The answer of a run that has filled the store."""
-    answer = seaglass("run", *recipe, "--on", "inline", "--json")
-    assert answer.code == 0, answer.err
-    return answer
 
 
 def test_run_prints_its_result_as_json_and_nothing_else(ran):

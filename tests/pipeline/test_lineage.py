@@ -1,7 +1,5 @@
 """Lineage: what it answers, and that it costs what it answers, whatever else the store holds."""
 
-import json
-
 import pytest
 from rich.console import Console
 
@@ -115,7 +113,7 @@ def test_the_tree_of_very_many_inputs_says_how_many_more(large_fan):
 def test_json_of_very_many_consumers_is_complete(large_fan):
     shelf, first, last, size = large_fan
 
-    found = json.loads(json.dumps(walk_down(opened(shelf), first).to_json()))
+    found = walk_down(opened(shelf), first).to_json()
 
     assert len(found["nodes"]) == size + 2
     assert sum(edge["to"] == last.action_key for edge in found["edges"]) == size
