@@ -46,6 +46,8 @@ class Reasons:
             return [f"never run here{self._failure(title)}"]
         causes = self._code(old, step, code)
         causes += [f"config {line}" for line in differences(old["config"], step["config"])]
+        if not causes and old["definition"] != step["definition"]:
+            causes.append("config changed where it is masked as a secret")
         causes += self._sources(old, step, sources)
         causes += self._inputs(old, step, has_cause=bool(causes))
         if causes:
@@ -91,8 +93,18 @@ class Reasons:
             if before != now:
                 document = self._old(layout.manifest(before)) if before else None
                 rows = [] if document is None else document["source"]
+                causes += self._moved(role, old, sources[role])
                 causes += file_changes(role, rows, sources[role])
         return causes
+
+    def _moved(self, role: str, old: dict[str, Any], now: SourceManifest) -> list[str]:
+        """A source that says which commit it stands at, and stood at another one."""
+        commit = now.provenance.get("commit")
+        records = self._store.records_of_recipe(old["recipe_digest"]) if commit else []
+        before = {s.role: s.provenance.get("commit") for r in records for s in r.sources}.get(role)
+        if commit is None or before in (None, commit):
+            return []
+        return [f"source {role}: moved from commit {before[:12]} to {commit[:12]}"]
 
     def _inputs(self, old: dict[str, Any], step: dict[str, Any], *, has_cause: bool) -> list[str]:
         if old["inputs"] != step["inputs"]:

@@ -203,3 +203,34 @@ def test_an_edit_of_a_source_that_keeps_size_and_mtime_is_named(settled):
 
     assert (num_hashed, causes["read"]) == (1, ("source text: a.txt changed",))
     assert list(settled.run().own) == ["read", "count"]
+
+
+def test_a_source_that_moved_to_another_commit_is_named_with_its_files(lab):
+    at = "files=tuple(files), provenance={{'commit': '{}'}}"
+    lab.edit("resolver.py", "files=tuple(files)", at.format("1" * 40))
+    (lab.text / "a.txt").write_text("one", encoding="utf-8")
+    lab.run()
+    lab.edit("resolver.py", "1" * 40, "2" * 40)
+    (lab.text / "a.txt").write_text("two", encoding="utf-8")
+
+    assert lab.causes()["read"] == (
+        "source text: moved from commit 111111111111 to 222222222222",
+        "source text: a.txt changed",
+    )
+
+
+def test_a_commit_of_a_source_alone_is_a_hit(lab):
+    lab.edit("resolver.py", "files=tuple(files)", "files=tuple(files), provenance={'commit': 'a'}")
+
+    assert lab.causes() == {}
+
+
+def test_a_config_that_differs_only_where_it_is_masked_says_so(make_project):
+    project = make_project()
+    project.edit("steps.py", "longest: int = 100", 'longest: str = "https://ann:first@host"')
+    project.run()
+    project.edit("steps.py", "ann:first", "ann:second")
+
+    (cause,) = project.causes()["count"]
+
+    assert cause.startswith("config changed where it is masked")
