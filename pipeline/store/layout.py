@@ -171,6 +171,11 @@ def waiver(definition: str, sequence: int) -> str:
     return f"{waivers(definition)}/{sequence:08d}.json"
 
 
+def probe(name: str) -> str:
+    """An object by which storage shows, before the first other one, that it can be a store."""
+    return f"v1/probe/{name}.json"
+
+
 def code(digest: str) -> str:
     """The source text behind a code digest."""
     return f"v1/code/{digest}.json"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import io
+import re
 import time
 from contextlib import contextmanager, nullcontext, suppress
 from threading import Lock
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 EXCLUSIVE_PROTOCOLS = frozenset({"gs", "gcs", "s3", "s3a", "memory"})
 _BUSY_RETRIES = 8
+_OURS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.%@=+-]*")
 _MEMORY = Lock()
 
 
@@ -91,10 +93,21 @@ class RemoteAdapter:
         self._filesystem.invalidate_cache(path)
         if self._protocol in EXCLUSIVE_PROTOCOLS:
             return cast("list[str]", self._filesystem.find(path))
-        try:  # others walk from folder to folder, and leave out what they cannot read
-            return cast("list[str]", self._filesystem.find(path, on_error="raise"))
+        try:
+            folders = [self._filesystem.ls(path, detail=True)]
         except FileNotFoundError:
             return []
+        found: list[str] = []
+        while folders:  # fsspec's own walk leaves out what it cannot read; half a list is none
+            for info in folders.pop():
+                name = info["name"].rstrip("/")
+                if not _OURS.fullmatch(name.rsplit("/", 1)[1]):
+                    continue  # what an index shows besides: itself, other orders of its rows
+                if info["type"] == "directory":
+                    folders.append(self._filesystem.ls(name, detail=True))
+                else:
+                    found.append(name)
+        return found
 
     def _check_index(self) -> None:
         """Whether this web server lists folders; if not, all of them look empty."""

@@ -29,6 +29,7 @@ from pipeline.store.objects import (
     dump,
     load,
 )
+from pipeline.store.probe import probe
 from pipeline.store.remote import RemoteAdapter
 
 if TYPE_CHECKING:
@@ -260,7 +261,14 @@ class Store:
         return {prefix: row for prefix, row in rows.items() if row is not None}
 
     def prepare(self) -> None:
-        """Mark a new store with its format. Called before the first write of a run."""
+        """Mark a new store with its format. Called before the first write of a run.
+
+        New remote storage is put to the proof first; a disk's hard link needs none.
+        """
+        if self.read_own(layout.FORMAT_KEY) is not None:
+            return
+        if self.adapter.local_path(layout.FORMAT_KEY) is None:
+            probe(self.adapter)
         self.create(layout.FORMAT_KEY, {"format": layout.FORMAT, "kind": "seaglass store"})
 
     def _check_format(self) -> None:
