@@ -62,8 +62,8 @@ class StepTask:
     `predecessors` are action keys that a waiver calls as good: their parts are taken over.
     """
 
-    store_url: str
-    upstream: tuple[str, ...] = ()
+    store_url: str = field(repr=False)  # a URL may hold a password
+    upstream: tuple[str, ...] = field(default=(), repr=False)
     run_id: str
     action_key: str
     recipe_digest: str
