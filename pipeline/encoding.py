@@ -47,11 +47,16 @@ def digest(value: Any, *, path: str = "value") -> str:
     return hashlib.sha256(VERSION.encode() + encode(value, path=path)).hexdigest()
 
 
+_length = struct.Struct(">Q").pack
+
+
 def _frame(tag: bytes, payload: bytes) -> bytes:
-    return tag + struct.pack(">Q", len(payload)) + payload
+    return tag + _length(len(payload)) + payload
 
 
 def _encode(value: Any, path: str, depth: int) -> bytes:
+    if type(value) is str:  # most values of a large DAG are digests
+        return _str(value, path)
     if depth > _MAX_DEPTH:
         raise _refused(path, value, f"it is nested more than {_MAX_DEPTH} deep")
     if isinstance(value, Enum):
@@ -79,16 +84,18 @@ def _scalar(value: Any, path: str) -> bytes | None:
         if math.isnan(value):
             raise _refused(path, value, "NaN equals nothing, not even itself")
         return _frame(b"f", struct.pack(">d", value))
-    if kind is str:
-        try:
-            return _text(value)
-        except UnicodeEncodeError as error:
-            raise _refused(path, value, "it holds a lone surrogate") from error
     if kind is bytes:
         return _frame(b"y", value)
     if kind is datetime:
         return _datetime(value, path)
     return None
+
+
+def _str(value: str, path: str) -> bytes:
+    try:
+        return _text(value)
+    except UnicodeEncodeError as error:
+        raise _refused(path, value, "it holds a lone surrogate") from error
 
 
 def _text(value: str) -> bytes:

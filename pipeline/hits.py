@@ -1,4 +1,4 @@
-"""Steps that are done, by title. Which ones is known at once; a record is read when it is looked at.
+"""Steps that are done, by title. Which ones is known at once; a record is read when looked at.
 
 A plan of 10,000 cached steps asks a store which records exist by a few listings, and reads none.
 """
@@ -27,6 +27,7 @@ class Hits(Mapping[str, "Record"]):
         self._promotions = promotions
         self._keys: dict[str, str] = {}
         self._records: dict[str, Record] = {}
+        self.contents: dict[str, str] = {}  # by action key, where a listing has told them
 
     def add(self, title: str, record: Record) -> None:
         """A step whose record was read."""
@@ -45,6 +46,17 @@ class Hits(Mapping[str, "Record"]):
     def action_key(self, title: str) -> str:
         """The action of a step, without reading its record."""
         return self._keys[title]
+
+    def content_digest(self, title: str) -> str:
+        """What a step made, without reading its record where a listing has told it."""
+        action_key = self._keys[title]
+        if action_key in self.contents and action_key not in self._promotions.records:
+            return self.contents[action_key]
+        return self[title].content_digest
+
+    def load_contents(self, titles: Iterable[str]) -> None:
+        """Read the records of those whose content digest is not known."""
+        self.load(t for t in titles if t in self._keys and self._keys[t] not in self.contents)
 
     def load(self, titles: Iterable[str]) -> None:
         """Read several records side by side."""

@@ -8,7 +8,7 @@ a re-run (early cut-off); the recipe digest finds a finished step without lookin
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pipeline.encoding import digest
 
@@ -80,13 +80,14 @@ class Identity:
 
     def _inputs(self, node: Node, digests: Mapping[str, str]) -> dict[str, object]:
         """Digests of the inputs by role: one, a list for an ordered role, or a source's."""
-        found: dict[str, object] = {}
-        for role, value in node.step.inputs.items():
-            items = [(index, parent) for r, index, parent in node.parents if r == role]
-            if isinstance(value, tuple):
-                found[role] = [digests[parent] for _, parent in items]
-            elif items:
-                found[role] = digests[items[0][1]]
+        found: dict[str, object] = {
+            role: [] for role, value in node.step.inputs.items() if isinstance(value, tuple)
+        }
+        for role, index, parent in node.parents:
+            if index is None:
+                found[role] = digests[parent]
+            else:
+                cast("list[str]", found[role]).append(digests[parent])
         for role, source in node.step.sources():
             found[role] = ("source", self._manifest_digest(source))
         return found

@@ -143,12 +143,28 @@ class Plan:
             return self._cached(title)
         if title not in self.resolution.misses:
             return PlannedStep(title=title, state="unasked")
-        causes = reasons.of(
+        causes = self._promoted_inputs(title) or reasons.of(
             title, self.step_document(title), code=self.closure(title), sources=self.sources(title)
         )
+        chains = self.resolver.waivers.predecessors(self.identity.definitions[title])
+        causes += [f"accepted: {self._reason(c[-1].id)}; takes over its parts" for _, c in chains]
         return PlannedStep(
             title=title, state="run", causes=tuple(causes), seconds_last=reasons.seconds_last(title)
         )
+
+    def _promoted_inputs(self, title: str) -> list[str]:
+        """The promotions that made a step run again which had run with this very definition."""
+        records, reasons = self.resolution.records, self.resolver.promotions.reasons
+        parents = dict.fromkeys(parent for _, _, parent in self.dag.nodes[title].parents)
+        causes = [
+            f"input {parent} was promoted: {reasons[records.action_key(parent)]}"
+            for parent in parents
+            if parent in records and records.action_key(parent) in reasons
+        ]
+        if not causes or title in self.resolution.gone:
+            return []
+        has_run = self.store.records_of_recipe(self.identity.recipe_digests[title])
+        return causes if has_run else []
 
     def _cached(self, title: str) -> PlannedStep:
         records = self.resolution.records

@@ -118,7 +118,10 @@ class Resolver:
         found = Resolution(Hits(self._store, self.promotions))
         wave, count = asked, 0
         while wave:
-            self._ask(wave if count < _WAVES_ONE_BY_ONE else self._ancestors(wave))
+            if count < _WAVES_ONE_BY_ONE:
+                self._ask(wave)
+            elif any(title not in self._newest for title in wave):
+                self._ask(self._ancestors(wave))  # a long way up: once for all of it
             parents: dict[str, None] = {}
             for title in wave:
                 key = self._newest[title]
@@ -197,6 +200,8 @@ class Resolver:
             if title in found.misses
         }
         children = self._dag.children() if open_parents else {}
+        if len(open_parents) > MANY:
+            found.records.contents = self._store.contents_of_actions()
         wave = [title for title, parents in open_parents.items() if not parents]
         while wave:
             hits = self._try(found, wave)
@@ -211,35 +216,40 @@ class Resolver:
     def _try(self, found: Resolution, titles: list[str]) -> list[str]:
         """Those of these misses that are found by their inputs' bytes."""
         parents = {t: [p for _, _, p in self._dag.nodes[t].parents] for t in titles}
-        found.records.load(parent for ps in parents.values() for parent in ps)
+        found.records.load_contents(parent for ps in parents.values() for parent in ps)
         candidates: dict[str, list[Candidate]] = {}
         for title in titles:
-            contents = {p: found.records[p].content_digest for p in parents[title]}
+            contents = {p: found.records.content_digest(p) for p in parents[title]}
             candidates[title] = self.candidates(title, contents)
             found.action_keys[title] = candidates[title][0].action_key
-        records = self._records(c.action_key for cs in candidates.values() for c in cs)
+        done = self._done(c.action_key for cs in candidates.values() for c in cs)
         hits = []
         for title in titles:
-            hit = next((c for c in candidates[title] if records.get(c.action_key)), None)
-            leaning = [w for p in parents[title] for w in found.waivers.get(p, ())]
-            waivers = tuple(dict.fromkeys([*leaning, *(hit.waivers if hit else ())]))
+            hit = next((c for c in candidates[title] if c.action_key in done), None)
             if hit is None or title in found.gone:
                 continue
-            self._read[hit.action_key] = records[hit.action_key]
             self._hit(found, title, hit.action_key)
-            if waivers:
-                found.waivers[title] = waivers
             found.misses.discard(title)
             found.cut_off.add(title)
+            self._lean(found, title, hit, parents[title])
             hits.append(title)
         return hits
 
-    def _records(self, action_keys: Iterable[str]) -> dict[str, Record]:
-        keys = dict.fromkeys(action_keys)
+    def _lean(self, found: Resolution, title: str, hit: Candidate, parents: list[str]) -> None:
+        """Note the waivers that a hit leans on."""
+        above = [waiver for parent in parents for waiver in found.waivers.get(parent, ())]
+        waivers = tuple(dict.fromkeys([*above, *hit.waivers]))
+        if waivers:
+            found.waivers[title] = waivers
+
+    def _done(self, action_keys: Iterable[str]) -> set[str]:
+        """Those of these actions that have a record."""
+        keys = set(action_keys)
         if self._listed is not None:
-            keys = {key: None for key in keys if key in self._listed}
-        found = self._store.records(keys)
-        return {key: record for key, record in found.items() if record is not None}
+            return keys & self._listed
+        records = {k: record for k, record in self._store.records(keys).items() if record}
+        self._read |= records
+        return set(records)
 
     def _without_copy(self, found: Resolution) -> set[str]:
         """Hits that a step which runs would read, and whose bytes are nowhere."""

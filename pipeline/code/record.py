@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline.code.normal_form import VERSION
@@ -40,7 +41,7 @@ class CodeClosure:
     notices: tuple[str, ...] = field(default=())
     version: str = VERSION
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of version, body, symbols and distributions, 64 hex digits."""
         counted = [self.version, self.body, dict(self.symbols), dict(self.distributions)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.%@=+-]*(/[A-Za-z0-9_][A-Za-z0-9_.%@=+-]*)*")
-READ_THREADS = 16
+READ_THREADS = 32
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -23,7 +23,6 @@ from pipeline.store.objects import (
     Location,
     Manifest,
     Owner,
-    Part,
     Record,
     build,
     dump,
@@ -135,6 +134,21 @@ class Store:
         shards = in_parallel(self.list_all, layout.all_shards("actions"))
         return {_stem(key) for keys in shards.values() for key in keys}
 
+    def contents_of_actions(self) -> dict[str, str]:
+        """What each action made, from a listing of each shard of the edges to producers.
+
+        An edge is written before the record, by losers of a race too: an action with two contents
+        is left out, for only its record tells which one counts.
+        """
+        found: dict[str, str] = {}
+        several: set[str] = set()
+        for keys in in_parallel(self.list_all, layout.all_shards("producers")).values():
+            for key in keys:
+                _, content, action_key = key.rsplit("/", 2)
+                if found.setdefault(action_key, content) != content:
+                    several.add(action_key)
+        return {action_key: found[action_key] for action_key in found if action_key not in several}
+
     def write_marker(self, record: Record, recipe_digest: str) -> None:
         """Let `recipe_digest` find the record."""
         inputs = [asdict(item) for item in record.inputs]
@@ -205,24 +219,6 @@ class Store:
         try:
             row = self.read_own(key)
             return None if row is None else build(Owner, row, f"{self.url}/{key}")
-        except CorruptError:
-            return None
-
-    def parts(self, action_key: str, kind: str) -> dict[str, Part]:
-        """Finished pieces of an action by part key."""
-        found = {}
-        for key in self.adapter.list(layout.parts(action_key)):
-            part = self.part(action_key, _stem(key))
-            if part is not None and part.kind == kind:
-                found[_stem(key)] = part
-        return found
-
-    def part(self, action_key: str, part_key: str) -> Part | None:
-        """One finished piece; None where it cannot be read, for it can be made again."""
-        key = layout.part(action_key, part_key)
-        data = self.adapter.read(key)
-        try:
-            return None if data is None else Part.from_bytes(data, f"{self.url}/{key}")
         except CorruptError:
             return None
 
