@@ -17,9 +17,9 @@ import fsspec
 from pipeline.encoding import digest
 from pipeline.errors import CancelledError, CorruptError, RecipeError, SourceError, StepError
 from pipeline.folder import json_bytes
-from pipeline.store import layout
 from pipeline.store.files import AttemptFiles, StoredFiles
 from pipeline.store.objects import Location, Manifest, Part
+from pipeline.store.parts import bury_damaged, create_part, find_part, live_parts
 from pipeline.store.store import CORRUPT
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ class SavedState:
     """A state that an attempt saved as a part."""
 
     store: Store
+    actions: tuple[str, ...]
     part: Part
     digests: RememberedDigests
 
@@ -152,8 +153,13 @@ class SavedState:
         return sorted(self.part.keys)
 
     def local(self, path: str) -> Path:
-        """A verified local copy of one file."""
-        return stored_part(self.store, self.part).local(path, self.digests)
+        """A verified local copy of one file. A damaged state is buried: the next try has none."""
+        try:
+            return stored_part(self.store, self.part).local(path, self.digests)
+        except CorruptError as error:
+            for action_key in self.actions:
+                bury_damaged(self.store, action_key, self.part, what=str(error))
+            raise
 
 
 class Shards(Protocol):
@@ -264,19 +270,21 @@ class StoredOutput:
     def states(self) -> list[SavedState]:
         """States of earlier attempts at this very action."""
         found = self.parts("state")
-        states = [SavedState(self.store, part, self.digests) for part in found.values()]
+        actions = (self.action_key, *self.predecessors)
+        states = [SavedState(self.store, actions, part, self.digests) for part in found.values()]
         return sorted(states, key=lambda state: state.key)
 
     def parts(self, kind: str) -> dict[str, Part]:
         """Finished pieces of earlier attempts by part key, a predecessor's below the own ones."""
         found: dict[str, Part] = {}
         for action_key in (*reversed(self.predecessors), self.action_key):
-            found |= self.store.parts(action_key, f"{kind}{self.namespace}")
+            found |= live_parts(self.store, action_key, f"{kind}{self.namespace}")
         return found
 
     def finished(self, key: str) -> Part | None:
         """One finished piece of an earlier attempt, or None."""
-        found = (self.store.part(one, key) for one in (self.action_key, *self.predecessors))
+        actions = (self.action_key, *self.predecessors)
+        found = (find_part(self.store, one, key) for one in actions)
         return next((part for part in found if part is not None), None)
 
 
@@ -312,9 +320,7 @@ def save_part(output: StoredOutput, piece: Piece, files: AttemptFiles) -> Part:
         keys=files.keys,
         result=_json_value(piece),
     )
-    if output.store.adapter.create(layout.part(output.action_key, piece.key), part.to_bytes()):
-        return part
-    return output.store.part(output.action_key, piece.key) or part
+    return create_part(output.store, output.action_key, piece.key, part)
 
 
 def _json_value(piece: Piece) -> Any:

@@ -12,23 +12,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline import board as states
-from pipeline.attempt import RETRIED, Outcome, StepTask
-from pipeline.cancel import cancellation
+from pipeline.attempt import Outcome, StepTask
+from pipeline.cancel import CANCELLED, cancellation, close_attempts, described, who_cancelled
 from pipeline.diary import DiaryWriter
 from pipeline.encoding import in_canonical_order
 from pipeline.errors import CancelledError, SourceError
+from pipeline.failures import RETRIED
 from pipeline.provenance import submission
 from pipeline.reasons import last_run_name
+from pipeline.rebuild import missing_inputs
 from pipeline.refs import move_refs
+from pipeline.schedule import Schedule
 from pipeline.shown import shown
 from pipeline.source_manifests import source_manifest_document
 from pipeline.store import layout
 from pipeline.store.claims import Held, Observer
+from pipeline.store.leases import Lease
 from pipeline.store.promotions import LOST, promote
-from pipeline.watch import Watcher
+from pipeline.watch import Watcher, last_beat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pipeline.board import Board
     from pipeline.executor import Executor
@@ -82,15 +86,15 @@ class Run:
         self._plan = plan
         self._store: Store = plan.store
         self._board = board
+        self._forced = forced
         self._lost = set(plan.resolution.gone)
-        self._forced = self._lost | forced
         self._records = plan.resolution.records
-        self._todo = {t: self._open_parents(t) for t in plan.dag.nodes if self._must_run(t)}
-        self._children = plan.dag.children()
-        self._ready = [title for title, parents in self._todo.items() if not parents]
+        self._schedule = Schedule(plan.dag, plan.resolution.misses | self._lost | forced)
+        self._lease = Lease(plan.store, self.run_id)
         self._handles: dict[int, str] = {}
         self._held: dict[str, float] = {}
         self._was_held: set[str] = set()
+        self._adopted: set[str] = set()
         self._tries: dict[str, int] = {}
         self._executor: Executor | None = None
         self._observer = Observer(plan.store)
@@ -111,6 +115,7 @@ class Run:
             watcher = Watcher(self.watch, interval_s=interval_s)
             with DiaryWriter(self._store, self.run_id, "driver") as diary, watcher:
                 diary.event("run_started", recipe=self._plan.recipe.name, **self._provenance)
+                self._rebuild_before(list(self._schedule), diary)
                 with closing(make_executor()) as executor:
                     self._executor = executor
                     self._work(executor, diary)
@@ -118,15 +123,17 @@ class Run:
                 state = "succeeded" if self._result.is_good else "failed"
                 diary.event("run_ended", state=state)
         except (KeyboardInterrupt, CancelledError):  # also before the executor has started
-            self._finish("cancelled")
+            self._finish(CANCELLED)
+            self._check_cancelled()
             raise
         self._finish(state)
         return self._result
 
     def watch(self) -> None:
-        """Read from the store how far the steps are, and whether someone cancelled the run."""
-        if cancellation(self._store, self.run_id) is not None:
-            self._is_cancelled = True
+        """Beat; read how far the steps are, and whether someone cancelled the run."""
+        self._lease.beat()
+        if not self._is_cancelled and cancellation(self._store, self.run_id) is not None:
+            self._is_cancelled = True  # once: a second interrupt would disturb the first one's end
             if self._executor is not None:
                 self._executor.interrupt()
         self._observe()
@@ -135,63 +142,62 @@ class Run:
         """Read how far the running steps are from their heartbeats."""
         for title in self._board.titles_in(states.RUNNING, states.BUSY)[:_SHOWN]:
             key = self._plan.resolution.action_keys.get(title)
-            keys = [] if key is None else self._store.adapter.list(layout.claims(key))
-            beats = [k for k in keys if k.endswith(".beat")]
-            row = self._store.read(beats[-1]) if beats and beats[-1] == keys[-2] else None
+            row = None if key is None else last_beat(self._store, key)
             if row and "done" in row:
                 self._board.progress(title, row)
-
-    def _must_run(self, title: str) -> bool:
-        return title in self._plan.resolution.misses or title in self._forced
-
-    def _open_parents(self, title: str) -> set[str]:
-        parents = {parent for _, _, parent in self._plan.dag.nodes[title].parents}
-        return {parent for parent in parents if self._must_run(parent)}
 
     def _prepare(self) -> None:
         """Everything that must be readable before the first attempt starts."""
         plan, store = self._plan, self._store
-        for title in self._ready:
+        for title in self._schedule.ready:
             plan.sources_to_read(title)  # where a frozen one has changed, nothing starts
-        closures = {c.digest: c for c in map(plan.closure, self._todo)}
-        plan.codebase.check_installed(closures.values())
         store.prepare()
-        for digest, closure in closures.items():
-            store.create(layout.code(digest), closure.to_json())
-        for title in self._todo:
-            for record in plan.source_records(title):
-                manifest = plan.sources(title)[record.role]
-                key = layout.manifest(record.manifest_digest)
-                store.create(key, source_manifest_document(manifest))
+        self._describe(self._schedule)
         store.create(layout.run(self.run_id, "plan.json"), plan.document())
+        self._hold_wanted()
         store.add_ref(last_run_name(plan.recipe.name), {"run": self.run_id})
         for title in plan.resolution.cut_off:
             self._mark(title, self._records[title])
 
+    def _describe(self, titles: Iterable[str]) -> None:
+        """Keep the code and the sources of steps that are to run."""
+        plan, store = self._plan, self._store
+        closures = {c.digest: c for c in map(plan.closure, titles)}
+        plan.codebase.check_installed(closures.values())
+        for digest, closure in closures.items():
+            store.create(layout.code(digest), closure.to_json())
+        for title in titles:
+            for record in plan.source_records(title):
+                manifest = plan.sources(title)[record.role]
+                key = layout.manifest(record.manifest_digest)
+                store.create(key, source_manifest_document(manifest))
+
+    def _hold_wanted(self) -> None:
+        """Begin the lease, with the results that this run reports and does not make."""
+        wanted = [title for title in self._plan.wanted if title in self._records]
+        self._records.load(wanted)
+        self._lease.hold(self._records[title].content_digest for title in wanted)
+
     def _work(self, executor: Executor, diary: DiaryWriter) -> None:
         try:
             self._loop(executor, diary)
-        except KeyboardInterrupt:
-            self._stop(executor, diary)
-            self._check_cancelled()
-            raise
-        except CancelledError:
+        except (KeyboardInterrupt, CancelledError):
             self._stop(executor, diary)
             raise
 
     def _loop(self, executor: Executor, diary: DiaryWriter) -> None:
-        while self._ready or self._handles or self._held:
+        while self._schedule.ready or self._handles or self._held:
             self._check_cancelled()
-            while self._ready:
-                self._begin(self._ready.pop(0), executor, diary)
+            while self._schedule.ready:
+                self._begin(self._schedule.take(), executor, diary)
             for handle, outcome in executor.wait(_WAIT_S) if self._handles else ():
                 self._end(self._handles.pop(handle), outcome, diary)
             self._look_at_held(diary)
 
     def _check_cancelled(self) -> None:
         if self._is_cancelled:
-            by = cancellation(self._store, self.run_id) or {}
-            msg = f"run {self.run_id} was cancelled by {by.get('user', '?')}: {by.get('reason')}"
+            by = who_cancelled(self._store, self.run_id)
+            msg = f"run {self.run_id} was {described(by)}; run again to go on where it stopped"
             raise CancelledError(msg)
 
     def _begin(self, title: str, executor: Executor, diary: DiaryWriter) -> None:
@@ -202,7 +208,10 @@ class Run:
         candidates = plan.resolver.candidates(title, contents)
         plan.resolution.action_keys[title] = candidates[0].action_key
         self._lean(title, *(w for p in parents for w in plan.resolution.waivers.get(p, ())))
+        self._lease.hold(candidate.action_key for candidate in candidates[1:])
         if title not in self._forced and self._find(title, candidates):
+            return
+        if self._adopted.intersection(parents) and self._rebuild_before([title], diary):
             return
         try:
             task = self._task(title, candidates)
@@ -217,13 +226,18 @@ class Run:
         """Whether the step is done: under its own key, or under one that a waiver names."""
         for candidate in candidates:
             record = self._store.record(candidate.action_key)
-            if record is not None:
+            record = record and self._plan.resolver.promotions.current(record)
+            if record is not None and not self._is_lost(title, record):
                 self._lean(title, *candidate.waivers)
                 self._mark(title, record)
                 self._board.set(title, states.CACHED, note=self._cached_note(title, candidate))
-                self._succeed(title, self._plan.resolver.promotions.current(record))
+                self._succeed(title, record)
                 return True
         return False
+
+    def _is_lost(self, title: str, record: Record) -> bool:
+        """Whether a step is built again for its bytes, and these are still nowhere."""
+        return title in self._lost and self._store.copy(record.content_digest) is None
 
     def _lean(self, title: str, *waivers: str) -> None:
         """Note the waivers that a step's result leans on."""
@@ -244,12 +258,9 @@ class Run:
             self._take(title, outcome, diary)
         elif self._may_retry(title, outcome):
             self._observer.look(self._plan.resolution.action_keys[title])
-            lost = self._lost_inputs(title) if outcome.failure == "corrupt" else []
-            if lost:
-                self._rebuild(title, lost, diary)
-            else:
+            if outcome.failure != "corrupt" or not self._rebuild_before([title], diary):
                 self._board.set(title, states.WAITING, note=f"retry after {outcome.failure}")
-                self._ready.append(title)
+                self._schedule.again(title)
         else:
             self._fail(title, outcome)
 
@@ -262,7 +273,7 @@ class Run:
         if own is not None:
             self._result.own[title] = own
             differs = own.content_digest != record.content_digest
-            if title in self._lost and differs and self._store.copy(record.content_digest) is None:
+            if differs and self._is_lost(title, record):
                 promote(self._store, record, own.attempt, reason=LOST, by=self._provenance)
                 diary.event("promoted", title=title, attempt=own.attempt, reason=LOST)
                 self._result.promoted[title] = record = own
@@ -271,29 +282,26 @@ class Run:
         self._board.set(title, states.DONE, note=note)
         self._succeed(title, record)
 
-    def _lost_inputs(self, title: str) -> list[str]:
-        """Inputs of a step that have no whole copy left."""
-        parents = dict.fromkeys(parent for _, _, parent in self._plan.dag.nodes[title].parents)
-        return [p for p in parents if self._store.copy(self._records[p].content_digest) is None]
-
-    def _rebuild(self, title: str, lost: list[str], diary: DiaryWriter) -> None:
-        """Put steps whose bytes turned out to be damaged before the one that needs them."""
-        waiting = {title: lost}
-        while waiting:
-            child, parents = waiting.popitem()
-            self._todo[child] = set(parents)
-            self._board.set(child, states.WAITING, note=f"rebuilds {', '.join(parents)} first")
-            for parent in (p for p in parents if p not in self._lost):
-                diary.event("rebuild", title=parent, needed_by=child)
-                self._lost.add(parent)
-                self._forced.add(parent)
-                waiting[parent] = self._lost_inputs(parent)
-        self._ready += [t for t in self._lost if t in self._todo and not self._todo[t]]
+    def _rebuild_before(self, titles: list[str], diary: DiaryWriter) -> bool:
+        """Put steps whose bytes are lost before those that read them; False if none is lost."""
+        waits_for = missing_inputs(self._plan, self._schedule, titles, hold=self._lease.hold)
+        fresh = [title for title in waits_for if title not in self._schedule]
+        for title in fresh:
+            diary.event("rebuild", title=title)
+        for title, parents in waits_for.items():
+            self._board.set(title, states.WAITING, note=_waiting_note(parents))
+        self._lost |= {title for title in fresh if title in self._records}
+        self._describe(fresh)
+        self._schedule.put(waits_for)
+        return bool(waits_for)
 
     def _may_retry(self, title: str, outcome: Outcome) -> bool:
+        """Damage is met once for each input at most: what was met is buried."""
         self._tries[title] = self._tries.get(title, 0) + 1
-        retries = self._plan.dag.nodes[title].step.resources.retries
-        return outcome.failure in (*RETRIED, "corrupt") and self._tries[title] <= retries
+        node = self._plan.dag.nodes[title]
+        if outcome.failure == "corrupt":
+            return self._tries[title] <= node.step.resources.retries + len(node.parents) + 1
+        return outcome.failure in RETRIED and self._tries[title] <= node.step.resources.retries
 
     def _hold(self, title: str, held: Held) -> None:
         self._held[title] = time.monotonic() + _WAIT_S
@@ -312,7 +320,7 @@ class Run:
                 continue
             del self._held[title]
             diary.event("claim_free", title=title)
-            self._ready.append(title)
+            self._schedule.again(title)
 
     def _cached_note(self, title: str, candidate: Candidate) -> str:
         if candidate.waivers:
@@ -321,11 +329,10 @@ class Run:
 
     def _succeed(self, title: str, record: Record) -> None:
         self._records.add(title, record)
-        for child in self._children[title]:
-            if child in self._todo:
-                self._todo[child].discard(title)
-                if not self._todo[child]:
-                    self._ready.append(child)
+        if record.provenance.get("run") != self.run_id:
+            self._lease.hold([record.content_digest])
+            self._adopted.add(title)
+        self._schedule.done(title)
 
     def _fail(self, title: str, outcome: Outcome) -> None:
         failure = outcome.failure or outcome.state
@@ -333,18 +340,17 @@ class Run:
             Failure(title=title, failure=failure, message=outcome.message, log=outcome.log)
         )
         self._board.set(title, states.FAILED, note=outcome.message)
-        below, seen = list(self._children[title]), {title}
-        while below:
-            child = below.pop()
-            if child in self._todo and child not in seen:
-                seen.add(child)  # a diamond is walked once, or a ladder of them would never end
-                self._board.set(child, states.SKIPPED, note=f"needs {title}")
-                below += self._children[child]
+        for child in self._schedule.below(title):
+            self._board.set(child, states.SKIPPED, note=f"needs {title}")
 
     def _stop(self, executor: Executor, diary: DiaryWriter) -> None:
-        diary.event("run_cancelled", by="interrupt")
+        by = who_cancelled(self._store, self.run_id)
+        diary.event("run_cancelled", message=described(by))
         executor.cancel()
-        for title in self._board.titles_in(states.RUNNING, states.BUSY):
+        keys = self._plan.resolution.action_keys
+        titles = self._board.titles_in(states.RUNNING, states.BUSY)
+        close_attempts(self._store, self.run_id, [keys[title] for title in titles], by=by)
+        for title in titles:
             self._board.set(title, states.CANCELLED)
 
     def _finish(self, state: str) -> None:
@@ -354,9 +360,12 @@ class Run:
         }
         failures = [vars(failure) | {"log": list(failure.log)} for failure in self._result.failures]
         document = {"state": state, "steps": rows, "failures": failures}
+        if state == CANCELLED:
+            document["by"] = who_cancelled(self._store, self.run_id)
         self._store.create(layout.run(self.run_id, "end.json"), document)
         if state == "succeeded":
             move_refs(self._plan, self._records, self.run_id)
+        self._lease.end()
 
     def _task(self, title: str, candidates: list[Candidate]) -> StepTask:
         plan, step = self._plan, self._plan.dag.nodes[title].step
@@ -384,6 +393,10 @@ class Run:
             memory_bytes=step.resources.memory_bytes,
             environment=dict(step.resources.environment),
             secrets=tuple(secret.name for secret in step.resources.secrets),
-            forced=title in self._forced,
+            forced=title in self._forced or title in self._lost,
             provenance=self._provenance,
         )
+
+
+def _waiting_note(parents: set[str]) -> str:
+    return f"rebuilds {', '.join(sorted(parents))} first" if parents else "its bytes are gone"

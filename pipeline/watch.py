@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pipeline.store import layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pipeline.store.store import Store
 
 
 class Watcher:
@@ -31,3 +35,10 @@ class Watcher:
                 self._look()
             except Exception:  # noqa: BLE001, S112 - the screen may lag, the run must not stop
                 continue
+
+
+def last_beat(store: Store, action_key: str) -> dict[str, Any] | None:
+    """The newest heartbeat of the claim that owns an action, with how far the step is."""
+    keys = store.adapter.list(layout.claims(action_key))
+    beats = [key for key in keys if key.endswith(".beat")]
+    return store.read(beats[-1]) if beats and beats[-1] == keys[-2] else None

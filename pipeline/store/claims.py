@@ -68,14 +68,15 @@ class Observer:
         if end is None:
             beat = self.store.read(layout.beat(action_key, epoch)) or {}
             counter = int(beat.get("counter", 0))
-            if self._is_alive(owner, counter):
+            if self.is_alive(owner, counter):
                 return Held(epoch=epoch, owner=owner, beat=beat)
             lost = End(state="lost", attempt=owner.attempt, by=asdict(this_process("", "")))
             end = close(self.store, action_key, lost)
         settle(self.store, end)
         return epoch + 1
 
-    def _is_alive(self, owner: Owner, counter: int) -> bool:
+    def is_alive(self, owner: Owner, counter: int) -> bool:
+        """Whether an owner with this beat may live; a silent one does until the limit."""
         if owner.host_id == host_id() and not is_running(owner.pid, owner.started):
             return False  # a living one is still judged by its beats: it may be stopped or hang
         now = time.monotonic()

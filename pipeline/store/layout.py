@@ -17,6 +17,9 @@ from pipeline.errors import UsageError
 FORMAT = 1
 FORMAT_KEY = "seaglass.json"
 ALL_REFS = "v1/refs"
+ALL_PINS = "v1/pins"
+LEASES = "v1/leases"
+CONDEMNED = "v1/condemned"
 _MAX_NAME = 4_000
 _MAX_ESCAPED = 200
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -116,9 +119,15 @@ def parts(action_key: str) -> str:
     return _sharded("parts", action_key)
 
 
-def part(action_key: str, part_key: str) -> str:
-    """One finished piece."""
-    return f"{parts(action_key)}/{part_key}.json"
+def part(action_key: str, part_key: str, generation: int = 0) -> str:
+    """One finished piece; a next generation is there once the one before is buried."""
+    suffix = f".{generation}" if generation else ""
+    return f"{parts(action_key)}/{part_key}{suffix}.json"
+
+
+def part_tombstone(part: str) -> str:
+    """The end of one finished piece, beside it: evicted or corrupt."""
+    return part.removesuffix(".json") + ".gone"
 
 
 def attempts(action_key: str) -> str:
@@ -169,6 +178,41 @@ def waivers(definition: str | None = None) -> str:
 def waiver(definition: str, sequence: int) -> str:
     """One entry in the log of a definition's waivers: accepted, or revoked."""
     return f"{waivers(definition)}/{sequence:08d}.json"
+
+
+def pins(content_digest: str) -> str:
+    """Prefix of the log of an artifact's pins; the highest entry is current."""
+    return _sharded("pins", content_digest)
+
+
+def lease(run_id: str, suffix: str = "json") -> str:
+    """What a run holds on to; `beat` is its heartbeat, `end` says that it holds nothing more."""
+    return f"{LEASES}/{run_id}.{suffix}"
+
+
+def lease_more(run_id: str, number: int) -> str:
+    """What a run holds besides, since it began."""
+    return f"{LEASES}/{run_id}/{number:08d}.json"
+
+
+def condemned(list_id: str, suffix: str = "json") -> str:
+    """The copies that a gc wants to evict; `end` says that all of them have a verdict."""
+    return f"{CONDEMNED}/{list_id}.{suffix}"
+
+
+def verdict(list_id: str, content_digest: str, attempt: str) -> str:
+    """What becomes of one condemned copy: created once, by gc or by a run that needs it."""
+    return f"v1/verdicts/{list_id}/{content_digest}/{attempt}.json"
+
+
+def swept(attempt: str) -> str:
+    """Prefix of the lists of an attempt's data objects that a gc deleted."""
+    return f"v1/swept/{attempt}"
+
+
+def swept_by(attempt: str, list_id: str) -> str:
+    """The data objects of one attempt that one gc deleted."""
+    return f"{swept(attempt)}/{list_id}.json"
 
 
 def probe(name: str) -> str:
