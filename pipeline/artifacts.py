@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import StoreError, UsageError
 from pipeline.opened import StoredArtifact
 from pipeline.store import layout
+from pipeline.store.promotions import alternatives, current_record
 
 if TYPE_CHECKING:
     from pipeline.digests import RememberedDigests
@@ -30,11 +31,13 @@ def find_record(store: Store, text: str) -> Record:
     name, _, label = text.partition("@")
     entry = _entry(store, name, label)
     if entry is not None and "action_key" in entry:
-        return _existing(store, entry["action_key"], text)
+        content = entry.get("content_digest", "") if label.isdigit() else ""
+        return _existing(store, entry["action_key"], text, content=content)
     if not label and _HEX.fullmatch(text):
         keys = _keys_of_prefix(store, text)
         if len(keys) == 1:
-            return _existing(store, keys.pop(), text)
+            key = keys.pop()
+            return _existing(store, key, text, content="" if key.startswith(text) else text)
         if keys:
             shown = ", ".join(key[: len(text) + MIN_PREFIX] for key in sorted(keys)[:_SHOWN])
             msg = f"digest prefix {text} means {len(keys)} artifacts; type an action key: {shown}"
@@ -75,18 +78,19 @@ def _entry(store: Store, name: str, label: str) -> dict[str, Any] | None:
     if not (label.isascii() and label.isdigit()):
         msg = f"label {label!r} of {name}@{label} must be 'latest' or a number; see: seaglass ls"
         raise UsageError(msg)
-    for one in store.all:  # a number is one of the log that the name itself means
-        if one.own_ref(name) is not None:
-            return one.history(name).entry(int(label))
-    return None
+    return store.read(layout.ref(name, int(label)))
 
 
-def _existing(store: Store, action_key: str, text: str) -> Record:
-    record = store.record(action_key)
+def _existing(store: Store, action_key: str, text: str, *, content: str) -> Record:
+    """The result of an action: the one of that content, if any is named, else what counts now."""
+    record = current_record(store, action_key)
     if record is None:
         msg = f"{text} points at action {action_key[:12]}, which has no record in {_places(store)}"
         raise UsageError(msg)
-    return record
+    if record.content_digest.startswith(content):
+        return record
+    others = alternatives(store, action_key)
+    return next((one for one in others if one.content_digest.startswith(content)), record)
 
 
 def _keys_of_prefix(store: Store, prefix: str) -> set[str]:

@@ -30,9 +30,9 @@ class History:
         self._prefix = prefix
 
     def append(self, value: dict[str, Any]) -> int:
-        """Add an entry; returns its sequence number."""
+        """Add an entry; returns its sequence number, which no store upstream has given yet."""
         while True:
-            taken = self._keys()
+            taken = [k for k in self._store.list_all(self._prefix) if _ENTRY.search(k)]
             sequence = sequence_of(taken[-1]) + 1 if taken else 1
             row = {**value, "nonce": layout.new_id()}  # two equal entries are still two
             if self._store.create(f"{self._prefix}/{sequence:08d}.json", row):

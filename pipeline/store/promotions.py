@@ -46,44 +46,44 @@ class Promotions:
         return self.records.get(record.action_key, record)
 
     def outdated(self) -> frozenset[str]:
-        """Actions that read, at any distance, bytes that a promotion has replaced."""
+        """Actions that read, at any distance, bytes that a promotion has replaced.
+
+        Bytes alone decide, whichever action an input's record names: two steps that make equal
+        bytes share the actions below them, and a marker does not tell by which it was reached.
+        Who read equal bytes elsewhere is still found by action key, one level at a time.
+        """
         found: set[str] = set()
         wave = [(key, record.content_digest) for key, record in self.records.items()]
         while wave:
-            consumers = in_parallel(self._read_otherwise, wave)
-            fresh = {r.action_key: r for rs in consumers.values() for r in rs}
-            wave = [(key, "") for key in fresh if key not in found]
-            found |= fresh.keys()
+            readers = in_parallel(self._readers, wave)
+            fresh = {key for keys in readers.values() for key in keys} - found
+            found |= fresh
+            wave = [(key, "") for key in sorted(fresh)]
         return frozenset(found)
 
-    def _read_otherwise(self, action: tuple[str, str]) -> list[Record]:
-        """Records that read another result of an action than the one with these bytes."""
+    def _readers(self, action: tuple[str, str]) -> set[str]:
+        """Actions that read a result of this action other than the one with these bytes."""
         key, content = action
         versions = {record.content_digest for record in versions_of(self._store, key)} - {content}
-        edges = {
-            edge.rsplit("/", 1)[1]
-            for version in versions
-            for edge in self._store.list_all(layout.consumers(version))
-        }
-        found = [self._store.record(edge) for edge in sorted(edges)]
-        return [
-            record
-            for record in found
-            if record is not None
-            and any(i.action_key == key and i.content_digest != content for i in record.inputs)
-        ]
+        edges = (e for v in versions for e in self._store.list_all(layout.consumers(v)))
+        return {edge.rsplit("/", 1)[1] for edge in edges}
 
 
-def promote(store: Store, record: Record, attempt: str, *, reason: str, by: dict[str, Any]) -> None:
-    """Let the sealed result of `attempt` count for the action of `record`.
+def promote(
+    store: Store, record: Record, attempt: str, *, reason: str, by: dict[str, Any]
+) -> Record:
+    """Let the sealed result of `attempt` count for the action of `record`, the current one.
 
     Raises:
-        StoreError: the attempt published nothing that could count.
+        StoreError: the attempt published nothing, or no copy of what it published is left.
 
     """
     other = sealed(store, record.action_key, attempt)
     if other is None:
         msg = f"attempt {attempt} of {record.title} has no sealed result in {store.url}"
+        raise StoreError(msg)
+    if store.copy(other.content_digest) is None:
+        msg = f"the result of attempt {attempt} of {record.title} has no copy left in {store.url}"
         raise StoreError(msg)
     promotion = Promotion(
         action_key=record.action_key,
@@ -94,6 +94,14 @@ def promote(store: Store, record: Record, attempt: str, *, reason: str, by: dict
         by=by,
     )
     History(store, layout.promotions(record.action_key)).append(asdict(promotion))
+    return other
+
+
+def promotions_of(store: Store, action_key: str) -> list[Promotion]:
+    """Every promotion of an action, oldest first; those of a store upstream come before ours."""
+    prefix = layout.promotions(action_key)
+    rows = [(one, row) for one in reversed(store.all) for row in History(one, prefix).all()]
+    return [build(Promotion, row, f"{one.url}/{prefix}") for one, row in rows]
 
 
 def current_record(store: Store, action_key: str) -> Record | None:
@@ -116,9 +124,16 @@ def record_with(store: Store, action_key: str, content_digest: str) -> Record | 
 
 def versions_of(store: Store, action_key: str) -> list[Record]:
     """Every result that has ever counted for an action: the record's, and promoted ones."""
-    rows = [row for one in store.all for row in History(one, layout.promotions(action_key)).all()]
-    found = [store.record(action_key), *(sealed(store, action_key, row["attempt"]) for row in rows)]
+    attempts = dict.fromkeys(p.attempt for p in promotions_of(store, action_key))
+    found = [store.record(action_key), *(sealed(store, action_key, one) for one in attempts)]
     return list({record.attempt: record for record in found if record is not None}.values())
+
+
+def alternatives(store: Store, action_key: str) -> list[Record]:
+    """The sealed result of every attempt at an action, whether or not it ever counted."""
+    ends = [end for one in reversed(store.all) for end in one.ends(action_key)]
+    where = f"a seal below {layout.attempts(action_key)}"
+    return [Record.from_json(end.record, where) for end in ends if end.record is not None]
 
 
 def sealed(store: Store, action_key: str, attempt: str) -> Record | None:

@@ -49,11 +49,13 @@ def publish(store: Store, record: Record, files: AttemptFiles) -> Record:
 def complete(store: Store, sealed: Record) -> Record:
     """Create the record of a sealed attempt, or note that another one was first."""
     _write_edges(store, sealed)
-    if store.adapter.create(layout.action(sealed.action_key), sealed.to_bytes()):
+    key = layout.action(sealed.action_key)
+    current = store.record(sealed.action_key) if store.upstream else None  # hide none upstream
+    if current is None and store.adapter.create(key, sealed.to_bytes()):
         return sealed
-    current = store.record(sealed.action_key)
+    current = current or store.record(sealed.action_key)
     if current is None:
-        msg = f"record {layout.action(sealed.action_key)} exists but cannot be read"
+        msg = f"record {key} exists but cannot be read"
         raise StoreError(msg)
     if current.attempt != sealed.attempt:
         same = current.content_digest == sealed.content_digest
@@ -82,4 +84,5 @@ def _write_edges(store: Store, record: Record) -> None:
         store.create(
             layout.consumer(item.content_digest, record.action_key), {"title": record.title}
         )
-    store.write_marker(record, record.recipe_digest)
+    if not any(item.waivers for item in record.inputs):  # those can be revoked, a marker cannot
+        store.write_marker(record, record.recipe_digest)

@@ -39,15 +39,16 @@ class Waivers:
         seen = set(waiting)
         for definition in waiting:
             prefix = layout.waivers(definition)
-            entries = [(one, key) for one, log in logs for key in log.get(prefix, ())]
+            entries = [(one, key) for one, log in reversed(logs) for key in log.get(prefix, ())]
             accepted = _holding(entries)
             self._found[definition] = accepted
             fresh = {item.waiver.predecessor for item in accepted} - seen
             seen |= fresh
             waiting += sorted(fresh)
 
-    def __bool__(self) -> bool:
-        return any(self._found.values())
+    def direct(self, definition: str) -> list[Acceptance]:
+        """The waivers of one definition itself."""
+        return self._found.get(definition, [])
 
     def predecessors(self, definition: str) -> Iterator[tuple[str, tuple[Acceptance, ...]]]:
         """Definitions that count as good, nearest first, each with the chain that leads there."""
@@ -82,7 +83,10 @@ def read_waiver(store: Store, identifier: str) -> Waiver | None:
 
 
 def _holding(entries: list[tuple[Store, str]]) -> list[Acceptance]:
-    """The last word on each predecessor, newest first, unless it revokes."""
+    """The last word on each predecessor, newest first, unless it revokes.
+
+    Entries upstream come first, so that a word of the own store is the last.
+    """
     last: dict[str, Acceptance] = {}
     for store, key in entries:
         row = newest(store, [key])
