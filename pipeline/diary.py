@@ -12,11 +12,13 @@ import json
 import secrets
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self
 
+from pipeline.errors import StoreError
+from pipeline.logs import TAIL_LINES
 from pipeline.redaction import redacted, redacted_value
 from pipeline.store import layout
 from pipeline.store.objects import dump
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 FLUSH_S = 2.0
 GENESIS = "0" * 64
+_LAST_WAITS_S = (0.1, 1.0)
+_TAIL_CHUNKS = 8
 
 
 @dataclass
@@ -56,10 +60,16 @@ class DiaryWriter:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self.flush()
+        for wait_s in _LAST_WAITS_S:
+            with suppress(StoreError):
+                self.flush()
+                return
+            time.sleep(wait_s)
+        with suppress(StoreError) if kind else nullcontext():  # an error of the block is the one
+            self.flush()  # to see
 
     def event(self, kind: str, **body: Any) -> None:
         """Add an event; it reaches the store with the next chunk."""
@@ -109,6 +119,40 @@ class DiaryWriter:
 def _shown(value: Any) -> str:
     """What JSON cannot hold, as text."""
     return redacted(repr(value))
+
+
+def writer_name(title: str, attempt: str) -> str:
+    """What the diary calls the writer of one attempt."""
+    return f"{title}.{attempt}"
+
+
+def last_lines(store: Store, run_id: str, writer: str) -> tuple[str, ...]:
+    """The last log lines of a writer that may be dead. Its last chunks are found by halving."""
+    end = _num_chunks(store, run_id, writer)
+    lines: list[str] = []
+    for number in range(max(0, end - _TAIL_CHUNKS), end):
+        lines += _lines_of(store, layout.events(run_id, writer, number))
+    return tuple(lines[-TAIL_LINES:])
+
+
+def _num_chunks(store: Store, run_id: str, writer: str) -> int:
+    def exists(number: int) -> bool:
+        return store.adapter.size_bytes(layout.events(run_id, writer, number)) is not None
+
+    low, high = 0, 1  # chunks below `low` exist, that of `high - 1` may not
+    while exists(high - 1):
+        low, high = high, 2 * high
+    while low < high - 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if exists(middle - 1) else (low, middle)
+    return low
+
+
+def _lines_of(store: Store, key: str) -> list[str]:
+    rows = [json.loads(line) for line in (store.adapter.read(key) or b"").splitlines()]
+    bodies = _bodies(store, key)
+    found = (bodies.get(row["body"]) for row in rows if row["kind"] == "log")
+    return [str(body["line"]) for body in found if body and "line" in body]
 
 
 def read_events(store: Store, run_id: str) -> list[dict[str, Any]]:

@@ -134,6 +134,7 @@ class FolderOutput:
     cpus: int = 1
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     scratch: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="seaglass-")))
+    saved: set[str] = field(default_factory=set)
 
     @contextmanager
     def open(self, path: str) -> Iterator[BinaryIO]:
@@ -178,8 +179,13 @@ class FolderOutput:
         return [json.loads(json.dumps(result)) for result in results]
 
     def save_state(self, key: str, files: Mapping[str, Path], info: Any) -> None:
-        """Save a state beside the artifact."""
+        """Save a state beside the artifact; one that an earlier call saved stays as it is."""
+        if key in self.saved:
+            raise twice_saved(key)
+        self.saved.add(key)
         folder = self._states / checked_path(key)
+        if (folder / "info.json").exists():
+            return
         for path, local in files.items():
             target = folder / "files" / checked_path(path)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -198,6 +204,12 @@ class FolderOutput:
     @property
     def _states(self) -> Path:
         return self.root.with_name(self.root.name + ".states")
+
+
+def twice_saved(key: str) -> StepError:
+    """What is wrong with a body that saves two states under one key."""
+    msg = f"state {key!r} is saved twice by one step; give every state a key of its own"
+    return StepError(msg)
 
 
 def json_bytes(value: Any) -> bytes:

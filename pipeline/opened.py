@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import time
 from contextlib import contextmanager
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 import fsspec
 
 from pipeline.encoding import digest
-from pipeline.errors import CancelledError, CorruptError, RecipeError, SourceError, StepError
-from pipeline.folder import json_bytes
+from pipeline.errors import CorruptError, RecipeError, SourceError, StepError
+from pipeline.folder import json_bytes, twice_saved
 from pipeline.store.files import AttemptFiles, StoredFiles
 from pipeline.store.objects import Location, Manifest, Part
 from pipeline.store.parts import bury_damaged, create_part, find_part, live_parts
@@ -172,20 +173,28 @@ class Shards(Protocol):
 
 @dataclass
 class Pulse:
-    """What the heartbeat of an attempt tells, and whether the attempt should stop."""
+    """What the heartbeat of an attempt tells, and why the attempt should stop, if it should."""
 
     latest: dict[str, Any] = field(default_factory=dict)
-    should_stop: Callable[[], bool] = lambda: False
+    why_stop: Callable[[], str | None] = lambda: None
+    pid: int = field(default_factory=os.getpid)
 
     def row(self) -> dict[str, Any]:
         """The progress to show with the next beat."""
         return dict(self.latest)
 
     def check(self) -> None:
-        """Raise if the attempt has lost its claim."""
-        if self.should_stop():
-            msg = "the store was out of reach for half the claim's limit; others may take over"
-            raise CancelledError(msg)
+        """Raise if the attempt has lost its claim, or never had it: a fork shares none."""
+        if os.getpid() != self.pid:
+            msg = (
+                f"process {os.getpid()}, which the body forked, writes to the step's output; "
+                "write in the body's own process, or fan out with output.map_shards"
+            )
+            raise StepError(msg)
+        why = self.why_stop()
+        if why is not None:
+            msg = f"the step stopped itself: {why}"
+            raise StepError(msg, failure="fenced")
 
 
 @dataclass
@@ -207,6 +216,7 @@ class StoredOutput:
     pulse: Pulse
     diary: Callable[..., None]
     shards: Shards | None = None
+    saved: set[str] = field(default_factory=set)
 
     @contextmanager
     def open(self, path: str) -> Iterator[BinaryIO]:
@@ -248,6 +258,7 @@ class StoredOutput:
         self, function: Callable[..., Any], shards: Sequence[Any], *, cpus: float = 1
     ) -> list[Any]:
         """Run a function for every shard; finished ones of earlier attempts are taken over."""
+        self.pulse.check()
         if self.shards is None:
             msg = f"map_shards({function.__qualname__}) inside a shard: shards do not nest"
             raise RecipeError(msg)
@@ -259,6 +270,8 @@ class StoredOutput:
     def save_state(self, key: str, files: Mapping[str, Path], info: Any) -> None:
         """Save a resumable state as a part: its files first, then its record."""
         self.pulse.check()
+        if key in self.saved:
+            raise twice_saved(key)
         piece = Piece(
             kind="state", label=key, key=part_key(self.namespace, "state", key), result=info
         )
@@ -266,6 +279,7 @@ class StoredOutput:
         for path, local in files.items():
             written.add(path, local)
         save_part(self, piece, written)
+        self.saved.add(key)
 
     def states(self) -> list[SavedState]:
         """States of earlier attempts at this very action."""

@@ -16,7 +16,7 @@ from pipeline.store.objects import Owner
 _SAME_START_S = 0.05
 
 
-def this_process(attempt: str, run: str) -> Owner:
+def this_process(attempt: str, run: str, *, title: str = "") -> Owner:
     """This process as the owner of an attempt."""
     return Owner(
         attempt=attempt,
@@ -25,6 +25,7 @@ def this_process(attempt: str, run: str) -> Owner:
         pid=os.getpid(),
         started=start_time(psutil.Process()),
         run=run,
+        title=title,
     )
 
 
@@ -41,7 +42,8 @@ def host_id() -> str:
 def is_running(pid: int, started: float) -> bool:
     """Whether the process of that pid still runs and is the one that started then.
 
-    A zombie does not run any more; a pid may have been given to someone else since.
+    A zombie does not run any more; a pid may have been given to someone else since. Where the
+    system hides or guards processes of other users, one that exists counts as running.
     """
     try:
         process = psutil.Process(pid)
@@ -49,7 +51,20 @@ def is_running(pid: int, started: float) -> bool:
             return False
         return abs(start_time(process) - started) < _SAME_START_S
     except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
+        return _is_guarded(pid)
+    except (psutil.AccessDenied, PermissionError):
+        return True
+
+
+def _is_guarded(pid: int) -> bool:
+    """Whether a process that cannot be seen exists: the kernel refuses to signal it."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
         return False
+    return False
 
 
 def start_time(process: psutil.Process) -> float:

@@ -28,22 +28,20 @@ import ray
 from ray import exceptions as ray_errors
 
 from pipeline.attempt import (
-    RETRIED,
     Attempt,
     Outcome,
     StepTask,
-    classify,
-    describe,
-    load_function,
     open_attempt,
     output_identity,
     run_attempt,
     shard_key,
 )
+from pipeline.calling import load_function
 from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
 from pipeline.errors import SeaglassError, StepError, UsageError
 from pipeline.executor import check_shards
+from pipeline.failures import RETRIED, classify, describe
 from pipeline.logs import LogCapture
 from pipeline.opened import Pulse, StoredOutput
 from pipeline.redaction import redacted

@@ -9,14 +9,18 @@ it also looks at the process, and takes over at once from one that is gone.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import count
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self
 
+from pipeline.diary import last_lines, writer_name
+from pipeline.errors import StoreError
 from pipeline.process import host_id, is_running, this_process
 from pipeline.store import layout
-from pipeline.store.objects import End, Owner, Record, dump
-from pipeline.store.publish import close, complete
+from pipeline.store.objects import End, Owner, dump
+from pipeline.store.publish import close, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,32 +71,44 @@ class Observer:
         end = self.store.end(action_key, owner.attempt)
         if end is None:
             beat = self.store.read(layout.beat(action_key, epoch)) or {}
-            counter = int(beat.get("counter", 0))
-            if self.is_alive(owner, counter):
+            why = self._why_dead(owner, int(beat.get("counter", 0)))
+            if why is None:
                 return Held(epoch=epoch, owner=owner, beat=beat)
-            lost = End(state="lost", attempt=owner.attempt, by=asdict(this_process("", "")))
-            end = close(self.store, action_key, lost)
+            end = close(self.store, action_key, lost_end(self.store, owner, why))
         settle(self.store, end)
         return epoch + 1
 
     def is_alive(self, owner: Owner, counter: int) -> bool:
         """Whether an owner with this beat may live; a silent one does until the limit."""
+        return self._why_dead(owner, counter) is None
+
+    def _why_dead(self, owner: Owner, counter: int) -> str | None:
         if owner.host_id == host_id() and not is_running(owner.pid, owner.started):
-            return False  # a living one is still judged by its beats: it may be stopped or hang
-        now = time.monotonic()
+            return f"its process {owner.pid} on {owner.host} is gone"
+        now = time.monotonic()  # a living one is judged by its beats: it may be stopped or hang
         seen = self._seen.get(owner.attempt)
         if seen is None or seen[0] != counter:
             self._seen[owner.attempt] = (counter, now)
-            return True
-        return now - seen[1] < self._limit_s
+            return None
+        silent_s = now - seen[1]
+        if silent_s < self._limit_s:
+            return None
+        return f"its process {owner.pid} on {owner.host} gave no sign of life for {silent_s:.0f} s"
 
 
-def settle(store: Store, end: End) -> None:
-    """Publish what a sealed attempt could not: its record."""
-    if end.state == "sealed" and end.record is not None:
-        sealed = Record.from_json(end.record, f"the seal of attempt {end.attempt}")
-        if store.record(sealed.action_key) is None:
-            complete(store, sealed)
+def lost_end(store: Store, owner: Owner, why: str) -> End:
+    """The end of an attempt that someone else found dead, with the last that its diary tells."""
+    log: tuple[str, ...] = ()
+    with suppress(StoreError, ValueError):  # a damaged diary delays no take-over
+        log = last_lines(store, owner.run, writer_name(owner.title, owner.attempt))
+    return End(
+        state="lost",
+        attempt=owner.attempt,
+        failure="node",
+        message=f"the attempt was found dead: {why}",
+        log=log,
+        by=asdict(this_process("", "")),
+    )
 
 
 def acquire(observer: Observer, action_key: str, attempt: Owner) -> Claim | Held:
@@ -108,17 +124,28 @@ def acquire(observer: Observer, action_key: str, attempt: Owner) -> Claim | Held
 class Heartbeat:
     """Shows that a claim's owner is alive, and how far it is. A thread of its own.
 
-    If the store could not be reached for half the limit, `lost` is set: the body is stopped, for
-    someone else may take over at the full limit.
+    It survives whatever the store does. `why_stop` tells the body to stop once a beat could not be
+    written for half the limit, for someone else may take over at the full limit; and once someone
+    has ended the attempt, which an owner that was stopped and continued finds out with its next
+    beat.
     """
 
-    def __init__(self, store: Store, claim: Claim, progress: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        claim: Claim,
+        progress: Callable[[], dict[str, Any]],
+        *,
+        limit_s: float = LIMIT_S,
+    ) -> None:
         self._store = store
-        self._key = layout.beat(claim.action_key, claim.epoch)
+        self._claim = claim
         self._progress = progress
+        self._limit_s = limit_s
+        self._trying_since: float | None = None
+        self._end: End | None = None
         self._stop = Event()
         self._thread = Thread(target=self._run, name="heartbeat", daemon=True)
-        self.lost = False
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -128,6 +155,15 @@ class Heartbeat:
         self._stop.set()
         self._thread.join(timeout=5)
 
+    def why_stop(self) -> str | None:
+        """Why the step should stop, or None while its claim stands."""
+        if self._end is not None:
+            return f"someone ended its attempt as {self._end.state}"
+        since = self._trying_since
+        if since is not None and time.monotonic() - since > self._limit_s / 2:
+            return f"its claim could not be renewed for {self._limit_s / 2:g} s"
+        return None
+
     def _row(self, counter: int) -> bytes:
         try:
             return dump({**self._progress(), "counter": counter})
@@ -135,13 +171,17 @@ class Heartbeat:
             return dump({"counter": counter})
 
     def _run(self) -> None:
-        counter, renewed = 0, time.monotonic()
-        while True:
-            counter += 1
-            try:
-                self._store.adapter.replace(self._key, self._row(counter))
-                renewed = time.monotonic()
-            except Exception:  # noqa: BLE001 - any storage fault counts as silence, none may end the thread
-                self.lost = time.monotonic() - renewed > LIMIT_S / 2
+        for counter in count(1):
+            with suppress(Exception):  # any storage fault counts as silence
+                self._beat(counter)
             if self._stop.wait(self._store.adapter.beat_interval_s):
                 return
+
+    def _beat(self, counter: int) -> None:
+        action_key, attempt = self._claim.action_key, self._claim.owner.attempt
+        if self._trying_since is None:  # set before the request, which may hang
+            self._trying_since = time.monotonic()
+        key = layout.beat(action_key, self._claim.epoch)
+        self._store.adapter.replace(key, self._row(counter))
+        self._trying_since = None
+        self._end = self._store.end(action_key, attempt)

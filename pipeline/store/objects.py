@@ -180,7 +180,10 @@ class End:
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """The process that holds a claim. Host and start time tell one pid from its next user."""
+    """The process that holds a claim. Host and start time tell one pid from its next user.
+
+    `run` and `title` say what it works on, and so where its diary lies.
+    """
 
     attempt: str
     host: str
@@ -188,6 +191,7 @@ class Owner:
     pid: int
     started: float
     run: str
+    title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,6 +66,25 @@ def complete(store: Store, sealed: Record) -> Record:
     return current
 
 
+def sealed_record(end: End) -> Record | None:
+    """The record inside a seal; None of an attempt that ended otherwise."""
+    if end.state != "sealed" or end.record is None:
+        return None
+    return Record.from_json(end.record, f"the seal of attempt {end.attempt}")
+
+
+def settle(store: Store, end: End) -> Record | None:
+    """Publish what a sealed attempt may not have got to: its record, or the note that it is late.
+
+    Returns the record that counts; None of an attempt that ended otherwise.
+    """
+    sealed = sealed_record(end)
+    if sealed is None:
+        return None
+    current = store.record(sealed.action_key)
+    return current if current == sealed else complete(store, sealed)
+
+
 def close(store: Store, action_key: str, end: End) -> End:
     """End an attempt that publishes nothing. Returns how it ended, which may be otherwise."""
     key = layout.end(action_key, end.attempt)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
+import threading
 from typing import Any
+
+from pipeline.errors import StepError
+from pipeline.store.objects import End
+from pipeline.store.publish import close
 
 CALLS: list[Any] = []
 
@@ -122,3 +130,88 @@ def interrupt(config, inputs, output):
     output.write_bytes("a.txt", b"alpha")
     if len(CALLS) == 1:
         raise KeyboardInterrupt
+
+
+def report_for_ever(config, inputs, output):
+    """Works until it is stopped."""
+    while True:
+        output.progress(done=0, total=1, unit="updates")
+
+
+def report_until_lost(config, inputs, output):
+    """Is declared lost by someone while it works, and goes on."""
+    lost = End(state="lost", attempt=output.attempt)
+    close(output.store, output.action_key, lost)
+    report_for_ever(config, inputs, output)
+
+
+def save_twice(config, inputs, output):
+    """One key, two states."""
+    state = output.scratch / "state.bin"
+    for update in (1, 2):
+        state.write_bytes(b"%d" % update)
+        output.save_state("update", {"state.bin": state}, {"update": update})
+
+
+def fork_and_return(config, inputs, output):
+    """A child that does not end where the body meant it to, and comes back like its parent."""
+    child = os.fork()
+    if child:
+        CALLS.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        output.write_bytes("a.txt", b"alpha")
+
+
+def fork_and_raise(config, inputs, output):
+    """A child that fails, which is no failure of its parent."""
+    child = os.fork()
+    if not child:
+        raise RuntimeError
+    CALLS.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    output.write_bytes("a.txt", b"alpha")
+
+
+def fork_and_exit(config, inputs, output):
+    """A child that ends as people end processes."""
+    child = os.fork()
+    if not child:
+        sys.exit(3)
+    CALLS.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    output.write_bytes("a.txt", b"alpha")
+
+
+def fork_and_write(config, inputs, output):
+    """A child that takes itself for the owner and uses the output in every way."""
+    child = os.fork()
+    if not child:
+        os._exit(sum(not _is_refused(use) for use in _uses(output)))
+    CALLS.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    output.write_bytes("a.txt", b"alpha")
+
+
+def _uses(output):
+    yield lambda: output.write_bytes("b.txt", b"beta")
+    yield lambda: output.save_state("update", {}, None)
+    yield lambda: output.map_shards(write_shard, ["one"])
+    yield lambda: output.progress(done=0, total=1, unit="updates")
+
+
+def _is_refused(use):
+    try:
+        use()
+    except StepError as error:
+        return "which the body forked" in str(error)
+    return False
+
+
+def leave(config, inputs, output):
+    """Ends by what is no `Exception`, as a cancelled coroutine does."""
+    raise asyncio.CancelledError
+
+
+def count_threads_of_a_child(config, inputs, output):
+    """How many threads a forked child has; the heartbeat is one of the parent's."""
+    child = os.fork()
+    if not child:
+        os._exit(threading.active_count())
+    CALLS.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    output.write_bytes("a.txt", b"alpha")

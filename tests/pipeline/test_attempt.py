@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.attempt import classify, describe
 from pipeline.errors import CancelledError, CorruptError, SourceError, StoreError
 from pipeline.executor import InlineExecutor
+from pipeline.failures import classify, describe
 from pipeline.store.claims import Observer
 from tests.pipeline import bodies
 from tests.pipeline.faulty import make_task, try_once, try_until_done

@@ -4,16 +4,15 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict, replace
-from threading import Event
-from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from pipeline.diary import DiaryWriter, last_lines
 from pipeline.encoding import digest
 from pipeline.process import host_id, is_running, start_time, this_process
 from pipeline.store import claims, layout
-from pipeline.store.claims import Claim, Heartbeat, Held, Observer, acquire
+from pipeline.store.claims import Claim, Held, Observer, acquire
 from pipeline.store.objects import End
 from pipeline.store.publish import close
 
@@ -219,79 +218,56 @@ def test_a_clock_that_is_set_makes_no_living_process_a_stranger(monkeypatch):
     assert is_running(owner.pid, owner.started)
 
 
-class Beats:
-    """A store whose heartbeat can fail."""
+def test_an_attempt_that_is_found_dead_keeps_its_last_words(store):
+    owner = replace(gone("one"), title="train")
+    with DiaryWriter(store, "run", "train.one") as diary:
+        for number in range(300):
+            diary.event("log", line=f"update {number}")
+            diary.event("metrics", loss=1.0)
+        diary.flush()
+        diary.event("log", line="the last words")
+    claim(store, owner)
 
-    def __init__(self):
-        self.rows, self.fails, self.written = [], False, Event()
-        self.adapter = SimpleNamespace(beat_interval_s=0.001, replace=self.replace)
+    Observer(store).look(KEY)
 
-    def replace(self, key, data):
-        self.written.set()
-        if self.fails:
-            msg = "no network"
-            raise OSError(msg)
-        self.rows.append(data)
-
-
-def heartbeat(beats, progress=dict):
-    return Heartbeat(beats, Claim(action_key=KEY, epoch=1, owner=here()), progress)
-
-
-def wait_for(condition):
-    """Until it holds; the heart beats every millisecond."""
-    for _ in range(5_000):
-        if condition():
-            return True
-        Event().wait(0.001)
-    return False
+    (end,) = store.ends(KEY)
+    assert (end.state, end.failure, len(end.log)) == ("lost", "node", 200)
+    assert (
+        end.message
+        == f"the attempt was found dead: its process {owner.pid} on {owner.host} is gone"
+    )
+    assert end.log[-2:] == ("update 299", "the last words")
 
 
-def test_a_heart_counts_its_beats_and_carries_the_progress():
-    beats = Beats()
+@pytest.mark.parametrize("num_chunks", [0, 1, 2, 3, 4, 5, 8, 9, 31])
+def test_the_last_words_are_found_however_many_chunks_there_are(store, num_chunks):
+    with DiaryWriter(store, "run", "train.one") as diary:
+        for number in range(num_chunks):
+            diary.event("log", line=str(number))
+            diary.flush()
 
-    with heartbeat(beats, lambda: {"done": 1}):
-        assert wait_for(lambda: len(beats.rows) >= 3)
+    found = last_lines(store, "run", "train.one")
 
-    assert beats.rows[:2] == [b'{"counter": 1, "done": 1}\n', b'{"counter": 2, "done": 1}\n']
-
-
-@pytest.mark.parametrize("bad", [float("nan"), object(), {1: object()}])
-def test_progress_that_json_cannot_hold_does_not_stop_the_heart(bad):
-    beats = Beats()
-
-    with heartbeat(beats, lambda: {"loss": bad}) as beat_:
-        assert wait_for(lambda: len(beats.rows) >= 2)
-
-    assert beats.rows[0] == b'{"counter": 1}\n'
-    assert not beat_.lost
+    assert found == tuple(str(number) for number in range(num_chunks))[-8:]
 
 
-def test_a_store_out_of_reach_for_half_the_limit_stops_the_step(clock):
-    beats = Beats()
+def test_a_damaged_diary_delays_no_take_over(store):
+    store.adapter.create(layout.events("run", "train.one", 0), b"{")
+    claim(store, replace(gone("one"), title="train"))
 
-    with heartbeat(beats) as beat_:
-        assert wait_for(lambda: beats.rows)
-        beats.fails = True
-        clock.now += claims.LIMIT_S / 2 - 1
-        beats.written.clear()
-        beats.written.wait(5)
-        before = beat_.lost
-        clock.now += 2
-
-        assert wait_for(lambda: beat_.lost)
-    assert not before
+    assert Observer(store).look(KEY) == 2
+    assert store.ends(KEY)[0].log == ()
 
 
-def test_a_store_that_comes_back_in_time_stops_nothing(clock):
-    beats = Beats()
+@pytest.mark.parametrize(("error", "runs"), [(PermissionError, True), (ProcessLookupError, False)])
+def test_a_process_that_the_system_hides_is_judged_by_its_existence(monkeypatch, error, runs):
+    def refuse(*_):
+        raise error
 
-    with heartbeat(beats) as beat_:
-        beats.fails = True
-        clock.now += 10
-        beats.fails = False
-        count = len(beats.rows)
-        assert wait_for(lambda: len(beats.rows) > count + 1)
-        clock.now += 25
+    def hide(pid):
+        raise psutil.NoSuchProcess(pid)
 
-    assert not beat_.lost
+    monkeypatch.setattr(psutil, "Process", hide)
+    monkeypatch.setattr(os, "kill", refuse)
+
+    assert is_running(1, 0.0) is runs

@@ -8,10 +8,10 @@ from pipeline.encoding import digest
 from pipeline.errors import CorruptError, FormatError, StoreError
 from pipeline.process import this_process
 from pipeline.store import layout
-from pipeline.store.claims import Observer, settle
+from pipeline.store.claims import Observer
 from pipeline.store.files import AttemptFiles
 from pipeline.store.objects import End, Record, build, dump
-from pipeline.store.publish import close, publish
+from pipeline.store.publish import close, publish, settle
 from tests.pipeline.bodies import CALLS
 from tests.pipeline.faulty import FaultyAdapter, assert_only_whole, make_task, try_once
 
