@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import _thread
 import itertools
 import os
+import signal
 from collections import deque
 from contextlib import contextmanager
+from threading import main_thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.attempt import Attempt, Outcome, StepTask, run_attempt
@@ -66,8 +67,8 @@ class InlineExecutor:
             return [(handle, run_attempt(task, InlineShards, echo=True))]
 
     def interrupt(self) -> None:
-        """Interrupt the body that runs in the main thread, as Ctrl-C does."""
-        _thread.interrupt_main()
+        """Interrupt the body that runs in the main thread, as Ctrl-C does, also where it sleeps."""
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
     def cancel(self) -> None:
         """Forget what is queued; what ran has ended."""

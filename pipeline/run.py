@@ -376,6 +376,7 @@ class Run:
             run_id=self.run_id,
             action_key=candidates[0].action_key,
             predecessors=tuple(c.action_key for c in candidates[1:]),
+            waivers=tuple(dict.fromkeys(w for c in candidates[1:] for w in c.waivers)),
             recipe_digest=plan.identity.recipe_digests[title],
             definition=plan.identity.definitions[title],
             name=step.name,

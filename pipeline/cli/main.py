@@ -22,10 +22,15 @@ VERBS = {
     "run": "pipeline.cli.run:run",
     "plan": "pipeline.cli.plan:plan",
     "rerun": "pipeline.cli.rerun:rerun",
+    "promote": "pipeline.cli.promote:promote",
+    "accept": "pipeline.cli.accept:accept",
+    "cancel": "pipeline.cli.cancel:cancel",
     "ls": "pipeline.cli.ls:ls",
     "show": "pipeline.cli.show:show",
     "lineage": "pipeline.cli.lineage:lineage",
     "diff": "pipeline.cli.diff:diff",
+    "serve": "pipeline.cli.serve:serve",
+    "publish": "pipeline.cli.publish:publish",
 }
 VERB_GROUP = "seaglass.verbs"
 INTERRUPTED = 130

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.code import SourceTree
 from pipeline.errors import CancelledError, CorruptError, SourceError, StoreError
 from pipeline.executor import InlineExecutor
 from pipeline.failures import classify, describe
@@ -134,7 +135,7 @@ def test_an_attempt_that_could_not_be_closed_does_not_hold_its_action_for_ever(s
 
 
 def test_the_inline_executor_forgets_what_it_has_not_begun(store):
-    executor = InlineExecutor()
+    executor = InlineExecutor(SourceTree({}))
     executor.start(make_task(store.url))
 
     executor.cancel()
