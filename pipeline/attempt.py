@@ -6,20 +6,17 @@ in a `StepTask`, and everything it leaves behind lies in the store.
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import secrets
-import sys
 import traceback
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pipeline.calling import check_modules, load_function, no_exit
 from pipeline.cancel import CANCELLED, cancelled_end, described, who_cancelled
-from pipeline.diary import DiaryWriter
+from pipeline.diary import DiaryWriter, writer_name
 from pipeline.digests import RememberedDigests
-from pipeline.errors import CodeError, SeaglassError, StepError, StoreError
+from pipeline.errors import SeaglassError, StepError, StoreError
 from pipeline.failures import classify, describe
 from pipeline.logs import LogCapture
 from pipeline.opened import (
@@ -37,15 +34,16 @@ from pipeline.redaction import redacted, remember_fields
 from pipeline.scratch import scratch_folder
 from pipeline.step import Secret
 from pipeline.store import layout
-from pipeline.store.claims import Claim, Heartbeat, Held, Observer, acquire
+from pipeline.store.claims import LIMIT_S, Claim, Heartbeat, Held, Observer, acquire
 from pipeline.store.files import AttemptFiles
 from pipeline.store.objects import End, InputRecord, Part, Record, SourceRecord
 from pipeline.store.promotions import current_record
-from pipeline.store.publish import close, publish
+from pipeline.store.publish import close, publish, sealed_record, settle
 from pipeline.store.store import Store, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from pipeline.sources import SourceManifest
 
@@ -55,6 +53,7 @@ class StepTask:
     """Everything that a worker needs to try a step.
 
     `predecessors` are action keys that `waivers` call as good: their parts are taken over.
+    `limit_s` is how long the owner of a claim may be silent.
     """
 
     store_url: str = field(repr=False)  # a URL may hold a password
@@ -79,6 +78,7 @@ class StepTask:
     environment: dict[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     forced: bool = False
+    limit_s: float = LIMIT_S
     predecessors: tuple[str, ...] = ()
     waivers: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -154,7 +154,7 @@ def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> St
         scratch=scratch,
         digests=parent.digests,
         files=files,
-        pulse=Pulse(should_stop=parent.pulse.should_stop),
+        pulse=Pulse(why_stop=parent.pulse.why_stop),
         diary=parent.diary,
     )
 
@@ -169,15 +169,27 @@ def run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outco
 
 def _run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outcome:
     store = open_store(task.store_url, task.upstream)
-    attempt = layout.new_id()
-    claim = acquire(Observer(store), task.action_key, this_process(attempt, task.run_id))
-    if isinstance(claim, Held):
-        return Outcome(state="busy", held=claim)
-    record = None if task.forced else current_record(store, task.action_key)
-    if record is not None:
-        close(store, task.action_key, End(state="adopted", attempt=attempt))
-        return Outcome(state="adopted", record=record)
-    with DiaryWriter(store, task.run_id, f"{task.title}.{attempt}") as diary:
+    owner = this_process(layout.new_id(), task.run_id, title=task.title)
+    try:
+        claim = acquire(Observer(store, limit_s=task.limit_s), task.action_key, owner)
+        if isinstance(claim, Held):
+            return Outcome(state="busy", held=claim)
+        record = None if task.forced else current_record(store, task.action_key)
+        if record is not None:
+            close(store, task.action_key, End(state="adopted", attempt=owner.attempt))
+            return Outcome(state="adopted", record=record)
+        return _work(store, task, claim, make_shards, echo=echo)
+    except Exception as error:  # noqa: BLE001 - the store failed around the body
+        # The claim may stand although its reply was lost: an end frees it for the next try.
+        return _end_as_failed(store, task, _failed_end(owner.attempt, error))
+
+
+def _work(
+    store: Store, task: StepTask, claim: Claim, make_shards: MakeShards, *, echo: bool
+) -> Outcome:
+    """Work on a claimed action, and tell the diary."""
+    attempt = claim.owner.attempt
+    with DiaryWriter(store, task.run_id, writer_name(task.title, attempt)) as diary:
         facts = {"title": task.title, "action_key": task.action_key, "attempt": attempt}
         diary.event("attempt_started", **facts)
         try:
@@ -208,16 +220,13 @@ class _Worker:
                 return self._work_or_trace(log)
         except KeyboardInterrupt:
             by = who_cancelled(self.store, self.task.run_id)
-            self._close(cancelled_end(self._attempt, by, log.tail))
+            end = cancelled_end(self._attempt, by, log.tail)
+            with suppress(StoreError):
+                settle(self.store, close(self.store, self.task.action_key, end))
             raise
         except Exception as error:  # noqa: BLE001 - a body may raise anything; it ends this attempt only
-            failure, message = classify(error), describe(error)
-            lines = (*log.tail, *(error.log if isinstance(error, StepError) else ()))
-        end = End(
-            state="failed", attempt=self._attempt, failure=failure, message=message, log=lines
-        )
-        self._close(end)
-        return Outcome(state="failed", failure=failure, message=message, log=lines)
+            end = _failed_end(self._attempt, error, log.tail)
+        return _end_as_failed(self.store, self.task, end)
 
     def _work_or_trace(self, log: LogCapture) -> Outcome:
         try:
@@ -232,19 +241,13 @@ class _Worker:
     def _attempt(self) -> str:
         return self.claim.owner.attempt
 
-    def _close(self, end: End) -> None:
-        # Where the store refuses this too, the attempt's silence says it later; what must be
-        # told now is why the attempt failed.
-        with suppress(StoreError):
-            close(self.store, self.task.action_key, end)
-
     def _work(self) -> Outcome:
         digests, pulse, watch = RememberedDigests(), Pulse(), Stopwatch()
         with ExitStack() as stack:
             stack.callback(digests.save)
             scratch = stack.enter_context(scratch_folder())
-            beat = stack.enter_context(Heartbeat(self.store, self.claim, pulse.row))
-            pulse.should_stop = lambda: beat.lost
+            heart = Heartbeat(self.store, self.claim, pulse.row, limit_s=self.task.limit_s)
+            pulse.why_stop = stack.enter_context(heart).why_stop
             output = StoredOutput(
                 store=self.store,
                 digests=digests,
@@ -262,6 +265,24 @@ class _Worker:
             own = make_record(self.task, output, watch)
             record = publish(self.store, own, output.files)
         return Outcome(state="published", record=record, own=own)
+
+
+def _failed_end(attempt: str, error: Exception, log: Iterable[str] = ()) -> End:
+    lines = (*log, *(error.log if isinstance(error, StepError) else ()))
+    failure, message = classify(error), describe(error)
+    return End(state="failed", attempt=attempt, failure=failure, message=message, log=lines)
+
+
+def _end_as_failed(store: Store, task: StepTask, end: End) -> Outcome:
+    """Close a failed attempt; one that had sealed before the store failed is published."""
+    # Where the store refuses this too, the attempt's silence says it later; what must be told
+    # now is why the attempt failed.
+    with suppress(StoreError):
+        found = close(store, task.action_key, end)
+        record = settle(store, found)
+        if record is not None:
+            return Outcome(state="published", record=record, own=sealed_record(found))
+    return Outcome(state="failed", failure=end.failure, message=end.message or "", log=end.log)
 
 
 def open_attempt(task: StepTask, output: StoredOutput) -> Attempt:
@@ -333,49 +354,3 @@ def make_record(task: StepTask, output: StoredOutput, watch: Stopwatch) -> Recor
             "run": task.run_id,
         },
     )
-
-
-def _taken_over(task: StepTask, output: StoredOutput) -> dict[str, Any]:
-    """The waivers that an attempt leaned on: by them it had parts of a predecessor at hand."""
-    keys = map(layout.parts, output.predecessors)
-    return {"waivers": list(task.waivers)} if any(map(output.store.adapter.list, keys)) else {}
-
-
-@contextmanager
-def no_exit() -> Iterator[None]:
-    """A body ends by returning or by an error; it does not end the process that it runs in."""
-    try:
-        yield
-    except (SystemExit, GeneratorExit) as error:
-        msg = f"the body left with {error!r}; raise an exception that says what is wrong"
-        raise StepError(msg) from error
-
-
-def load_function(name: str) -> Callable[..., Any]:
-    """Import `package.module:function`."""
-    module_name, _, function_name = name.partition(":")
-    found = getattr(importlib.import_module(module_name), function_name, None)
-    if not callable(found):
-        msg = f"body {name}: module {module_name} has no function {function_name!r}"
-        raise CodeError(msg)
-    return found  # type: ignore[no-any-return]  # checked to be callable
-
-
-def check_modules(modules: dict[str, str]) -> None:
-    """Make sure that what was imported is what was digested.
-
-    Raises:
-        CodeError: a module was imported from elsewhere, or was edited since it was planned.
-
-    """
-    for name, expected in modules.items():
-        module = sys.modules.get(name)
-        origin = getattr(module, "__file__", None)
-        if origin is None:
-            continue
-        if hashlib.sha256(Path(origin).read_bytes()).hexdigest() != expected:
-            msg = (
-                f"module {name} was imported from {origin}, whose text is not the one that was "
-                "planned; it was edited meanwhile, or another copy shadows it: run again"
-            )
-            raise CodeError(msg)
