@@ -354,3 +354,9 @@ def make_record(task: StepTask, output: StoredOutput, watch: Stopwatch) -> Recor
             "run": task.run_id,
         },
     )
+
+
+def _taken_over(task: StepTask, output: StoredOutput) -> dict[str, Any]:
+    """The waivers that an attempt leaned on: by them it had parts of a predecessor at hand."""
+    keys = map(layout.parts, output.predecessors)
+    return {"waivers": list(task.waivers)} if any(map(output.store.adapter.list, keys)) else {}
