@@ -11,12 +11,14 @@ from threading import main_thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.attempt import Attempt, Outcome, StepTask, run_attempt
+from pipeline.code.planned_imports import PlannedImports
 from pipeline.encoding import digest
 from pipeline.errors import RecipeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from pipeline.code import SourceTree
     from pipeline.store.objects import Part
 
 
@@ -45,9 +47,13 @@ class Executor(Protocol):
 
 
 class InlineExecutor:
-    """Runs attempts one after another in this process, where a debugger can stop."""
+    """Runs attempts one after another in this process, where a debugger can stop.
 
-    def __init__(self) -> None:
+    What they import is the code of the plan, also while its files are edited.
+    """
+
+    def __init__(self, code: SourceTree) -> None:
+        self._imports = PlannedImports(code)
         self._handles = itertools.count()
         self._queue: deque[tuple[int, StepTask]] = deque()
 
@@ -63,7 +69,7 @@ class InlineExecutor:
         if not self._queue:
             return []
         handle, task = self._queue.popleft()
-        with _environment(task.environment):
+        with self._imports, _environment(task.environment):
             return [(handle, run_attempt(task, InlineShards, echo=True))]
 
     def interrupt(self) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def make_executor(where: str, codebase: Codebase) -> Executor:
     """`inline`, `local` (a Ray of this machine), or the address of a Ray cluster."""
     if where == "inline":
-        return InlineExecutor()
+        return InlineExecutor(codebase.tree)
     module = importlib.import_module("pipeline.ray_executor")
     return cast("Executor", module.RayExecutor(where, snapshot(codebase)))
 

@@ -98,20 +98,27 @@ class SourceTree:
     def _found(self, name: str) -> ModuleSource | None:
         if name.partition(".")[0] not in self.roots:
             return None
-        path = name.replace(".", "/")
-        for candidate, is_package in ((f"{path}/__init__.py", True), (f"{path}.py", False)):
-            data = self._read(candidate)
-            if data is not None:
-                return ModuleSource(Place(name, is_package), candidate, data)
+        path, data = self.source(name)
+        if data is not None:
+            return ModuleSource(Place(name, path.endswith("/__init__.py")), path, data)
         root = self.roots[name.partition(".")[0]]
-        if root.is_dir() and self._local(path).is_dir():  # a folder without __init__.py
+        if root.is_dir() and self.local(path).is_dir():  # a folder without __init__.py
             return ModuleSource(Place(name, is_package=True), f"{path}/", b"")
         return None
+
+    def source(self, name: str) -> tuple[str, bytes | None]:
+        """Path and bytes of a module's file; without a file the folder that may stand for it."""
+        path = name.replace(".", "/")
+        for candidate in (f"{path}/__init__.py", f"{path}.py"):
+            data = self._read(candidate)
+            if data is not None:
+                return candidate, data
+        return path, None
 
     def _read(self, path: str) -> bytes | None:
         """The bytes of a file as they were when first asked for; None if there was none."""
         if path not in self._files:
-            local = self._local(path)
+            local = self.local(path)
             try:
                 self._files[path] = local.read_bytes() if local.is_file() else None
             except OSError as error:
@@ -122,18 +129,18 @@ class SourceTree:
     def _bytes(self, path: str) -> bytes:
         data = self._read(path)
         if data is None:
-            msg = f"{self._local(path)} is gone since it was listed; run again"
+            msg = f"{self.local(path)} is gone since it was listed; run again"
             raise CodeError(msg)
         if len(data) > MAX_FILE_BYTES:
             msg = (
-                f"{self._local(path)} has {len(data):,} bytes, more than the {MAX_FILE_BYTES:,} "
+                f"{self.local(path)} has {len(data):,} bytes, more than the {MAX_FILE_BYTES:,} "
                 "that a file of a code snapshot may have; keep data outside the package, "
                 "and declare it as a source"
             )
             raise CodeError(msg)
         return data
 
-    def _local(self, path: str) -> Path:
+    def local(self, path: str) -> Path:
         """Where a path of the snapshot lies on this machine."""
         top, _, rest = path.partition("/")
         root = self.roots[top.removesuffix(".py")]
