@@ -82,7 +82,9 @@ def _chunks(source: OpenedSource, file: SourceFile) -> Iterator[bytes]:
     try:
         with source.open(file) as stream:
             yield from iter(partial(stream.read, _CHUNK_BYTES), b"")
-    except (OSError, EOFError) as error:
+    except SourceError:
+        raise
+    except Exception as error:  # every storage has a tree of errors of its own
         msg = f"file {file.name!r} of the source cannot be read at {file.location}: {error}"
         raise SourceError(msg) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import fsspec
@@ -70,9 +71,10 @@ def _listed(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if protocol.startswith("http"):
         yield url, current(url)
         return
-    filesystem, path = fsspec.core.url_to_fs(url)
-    filesystem.invalidate_cache()
-    found = filesystem.glob(path, detail=True)
+    with _url_faults(url):
+        filesystem, path = fsspec.core.url_to_fs(url)
+        filesystem.invalidate_cache()
+        found = filesystem.glob(path, detail=True)
     matched = {p: info for p, info in found.items() if info.get("type") == "file"}
     if not matched:
         msg = f"no object matches {url!r}; check the bucket, the pattern and your credentials"
@@ -88,14 +90,29 @@ def current(url: str) -> Mapping[str, Any]:
         SourceError: it is not there, or not for us.
 
     """
-    filesystem, path = fsspec.core.url_to_fs(url)
-    filesystem.invalidate_cache()
-    try:
+    with _url_faults(url):
+        filesystem, path = fsspec.core.url_to_fs(url)
+        filesystem.invalidate_cache()
         found: Mapping[str, Any] = filesystem.info(path)
-    except (OSError, ValueError) as error:
-        msg = f"url {url!r} cannot be read: {error!r}"
-        raise SourceError(msg) from error
     return found
+
+
+@contextmanager
+def _url_faults(url: str) -> Iterator[None]:
+    """Name the URL in whatever a backend raises; each has a tree of errors of its own."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        msg = (
+            f"url {url!r} cannot be read: it is not there ({error}); check the bucket and the path"
+        )
+        raise SourceError(msg) from error
+    except Exception as error:
+        msg = (
+            f"url {url!r} cannot be read: {error or type(error).__name__}; check your credentials "
+            "for this storage and the connection to it"
+        )
+        raise SourceError(msg) from error
 
 
 def _logical_name(location: str) -> str:
