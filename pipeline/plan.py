@@ -91,10 +91,14 @@ class Plan:
         )
 
     @cached_property
+    def reasons(self) -> Reasons:
+        """Tells why steps must run."""
+        return Reasons(self.store, self.recipe.name, self.resolution)
+
+    @cached_property
     def steps(self) -> list[PlannedStep]:
         """Every step with its state and, if it must run, why."""
-        reasons = Reasons(self.store, self.recipe.name, self.resolution)
-        return [self._planned(title, reasons) for title in self.dag.nodes]
+        return [self._planned(title) for title in self.dag.nodes]
 
     def document(self) -> dict[str, Any]:
         """The plan as a run keeps it."""
@@ -138,19 +142,18 @@ class Plan:
             for role, index, parent in self.dag.nodes[title].parents
         )
 
-    def _planned(self, title: str, reasons: Reasons) -> PlannedStep:
+    def _planned(self, title: str) -> PlannedStep:
         if title in self.resolution.records:
             return self._cached(title)
         if title not in self.resolution.misses:
             return PlannedStep(title=title, state="unasked")
-        causes = self._promoted_inputs(title) or reasons.of(
+        causes = self._promoted_inputs(title) or self.reasons.of(
             title, self.step_document(title), code=self.closure(title), sources=self.sources(title)
         )
         chains = self.resolver.waivers.predecessors(self.identity.definitions[title])
         causes += [f"accepted: {self._reason(c[-1].id)}; takes over its parts" for _, c in chains]
-        return PlannedStep(
-            title=title, state="run", causes=tuple(causes), seconds_last=reasons.seconds_last(title)
-        )
+        seconds = self.reasons.seconds_last(title)
+        return PlannedStep(title=title, state="run", causes=tuple(causes), seconds_last=seconds)
 
     def _promoted_inputs(self, title: str) -> list[str]:
         """The promotions that made a step run again which had run with this very definition."""

@@ -1,18 +1,18 @@
-"""Why a step must run: its first causes, by comparison with the last run of the recipe."""
+"""Why a step must run: its first causes, by comparison with the nearest earlier version of it."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pipeline.code import explain_change
+from pipeline.earlier import EarlierStep, EarlierSteps
 from pipeline.errors import CorruptError
 from pipeline.shown import differences
 from pipeline.store import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pipeline.code import CodeClosure
     from pipeline.resolve import Resolution
@@ -23,12 +23,12 @@ _SHOWN = 4
 
 
 class Reasons:
-    """Explains misses. Reads the last run's plan once, and old code or file lists on demand."""
+    """Explains misses. Reads each earlier plan once, and old code or file lists on demand."""
 
     def __init__(self, store: Store, recipe_name: str, resolution: Resolution) -> None:
         self._store = store
-        self._recipe = recipe_name
         self._resolution = resolution
+        self._earlier = EarlierSteps(store, runs_name=last_run_name(recipe_name))
 
     def of(
         self,
@@ -41,32 +41,30 @@ class Reasons:
         """The causes of one step, most telling first; never empty."""
         if title in self._resolution.gone:
             return ["its bytes are gone: no live copy is left, so they are built again"]
-        old = self._last_steps.get(title)
-        if old is None:
+        earlier = self._earlier.of(title, step["name"])
+        if earlier is None:
             return [f"never run here{self._failure(title)}"]
+        old = earlier.document
         causes = self._code(old, step, code)
         causes += [f"config {line}" for line in differences(old["config"], step["config"])]
         if not causes and old["definition"] != step["definition"]:
             causes.append("config changed where it is masked as a secret")
         causes += self._sources(old, step, sources)
         causes += self._inputs(old, step, has_cause=bool(causes))
-        if causes:
-            return causes
-        return [f"not finished yet{self._failure(title)}"]
+        causes = causes or [f"not finished yet{self._failure(title)}"]
+        return causes if earlier.is_last else [*causes, f"compared with {earlier}"]
+
+    def compared_with(self, title: str) -> EarlierStep | None:
+        """The version that the causes of a step were found by."""
+        return self._earlier.of(title)
 
     def seconds_last(self, title: str) -> float | None:
         """How long the step took when it last ran."""
-        old = self._last_steps.get(title)
-        if old is None:
+        earlier = self._earlier.of(title)
+        if earlier is None:
             return None
-        records = self._store.records_of_recipe(old["recipe_digest"])
+        records = self._store.records_of_recipe(earlier.document["recipe_digest"])
         return records[-1].provenance.get("seconds") if records else None
-
-    @cached_property
-    def _last_steps(self) -> dict[str, Any]:
-        entry = self._store.ref(last_run_name(self._recipe))
-        plan = None if entry is None else self._old(layout.run(entry["run"], "plan.json"))
-        return {} if plan is None else plan["steps"]
 
     def _code(self, old: dict[str, Any], step: dict[str, Any], code: CodeClosure) -> list[str]:
         causes = []
@@ -111,9 +109,7 @@ class Reasons:
             return ["other inputs: " + ", ".join(parent for _, _, parent in step["inputs"])]
         running = [p for _, _, p in step["inputs"] if p in self._resolution.misses]
         if running:
-            return [
-                f"input {', '.join(dict.fromkeys(running))} runs; equal bytes would stop it here"
-            ]
+            return [passed_on(running)]
         if not has_cause and old["recipe_digest"] != step["recipe_digest"]:
             changed = dict.fromkeys(parent for _, _, parent in step["inputs"])
             return [f"input {', '.join(changed)} has other bytes"]
@@ -127,6 +123,11 @@ class Reasons:
         last = ends[-1]
         what = f"last attempt {last.state}"
         return f"; {what}: {last.message}" if last.message else f"; {what}"
+
+
+def passed_on(inputs: Iterable[str]) -> str:
+    """The cause of a step that runs because its inputs do."""
+    return f"input {', '.join(dict.fromkeys(inputs))} runs; equal bytes would stop it here"
 
 
 def last_run_name(recipe_name: str) -> str:

@@ -29,6 +29,7 @@ VERBS = {
     "show": "pipeline.cli.show:show",
     "lineage": "pipeline.cli.lineage:lineage",
     "diff": "pipeline.cli.diff:diff",
+    "why": "pipeline.cli.why:why",
     "serve": "pipeline.cli.serve:serve",
     "publish": "pipeline.cli.publish:publish",
 }

@@ -1,0 +1,109 @@
+"""`seaglass why`: why a step would run, or why it is a hit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from pipeline.cli.options import (
+    console,
+    from_option,
+    frozen_option,
+    json_option,
+    opened,
+    options,
+    print_json,
+    set_option,
+    store_option,
+)
+from pipeline.cli.text import duration, short
+from pipeline.digests import RememberedDigests
+from pipeline.plan import make_plan
+from pipeline.recipes import load_recipe
+from pipeline.why import Link, Why, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+_LINKS = 20
+_TRIES = 5
+
+
+@click.command()
+@click.argument("recipe")
+@click.argument("step")
+@options(set_option, store_option, from_option, frozen_option, json_option)
+def why(
+    *,
+    recipe: str,
+    step: str,
+    settings: Sequence[str],
+    store_url: str,
+    upstream: Sequence[str],
+    frozen: bool,
+    as_json: bool,
+) -> int:
+    """Say why STEP of RECIPE would run, or why it is a hit. Nothing runs, nothing is written.
+
+    Shows every step above it that runs, up to the first causes; which earlier version they were
+    compared with; how the last attempts ended; and which run made the newest result.
+    """
+    loaded = load_recipe(recipe, settings)
+    store = opened(store_url, upstream)
+    plan = make_plan(loaded, store, RememberedDigests(), selectors=[step], frozen=frozen)
+    answers = [explain(plan, title) for title in plan.wanted]
+    if as_json:
+        print_json([answer.to_json() for answer in answers])
+        return 0
+    for answer in answers:
+        _print(answer, console())
+    return 0
+
+
+def _print(answer: Why, screen: Console) -> None:
+    is_hit = answer.state == "cached"
+    style = "cyan" if is_hit else "yellow"
+    state = "cached" if is_hit else "would run"
+    screen.print(Text(answer.title, style="bold").append(f"  {state}", style=style))
+    for note in answer.notes:
+        screen.print(f"  {note}", markup=False)
+    own = [link for link in answer.chain if link.causes or not link.passes_on]
+    for link in own[:_LINKS]:
+        _print_link(link, screen)
+    if len(own) > _LINKS:
+        screen.print(f"  ... and {len(own) - _LINKS:,} more steps with causes: --json", style="dim")
+    passing = len(answer.chain) - len(own)
+    if passing:
+        screen.print(f"  {passing:,} of {len(answer.chain):,} run only because their inputs do")
+    if answer.compared_with:
+        screen.print(f"  compared with {answer.compared_with}", markup=False)
+    _print_past(answer, screen)
+
+
+def _print_link(link: Link, screen: Console) -> None:
+    is_first = not link.passes_on
+    head = Text(f"  {link.title}")
+    if link.needed_by is not None:
+        head.append(f", read by {link.needed_by}", style="dim")
+    if is_first:
+        head.append("  first cause", style="bold")
+    screen.print(head)
+    for cause in link.causes:
+        screen.print(f"    {cause}", markup=False)
+
+
+def _print_past(answer: Why, screen: Console) -> None:
+    if answer.last is not None:
+        last = answer.last
+        made = f"{(last.started or '?')[:16].replace('T', ' ')} in {duration(last.seconds) or '?'}"
+        screen.print(f"  last result: {short(last.content_digest)}, made {made}", markup=False)
+        screen.print(f"    by run {last.run or '?'}", markup=False)
+    for one in answer.tries[-_TRIES:]:
+        failure = f" ({one.failure})" if one.failure else ""
+        screen.print(f"  attempt {one.attempt} {one.state}{failure}", markup=False)
+        if one.message:
+            screen.print(f"    {one.message}", markup=False)
