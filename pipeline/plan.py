@@ -10,6 +10,7 @@ from pipeline.codebase import Codebase
 from pipeline.dag import Dag, build
 from pipeline.frozen import FrozenSources, shown_settings, source_value
 from pipeline.identity import Identity
+from pipeline.imported import BODY, MISSING
 from pipeline.reasons import Reasons
 from pipeline.redaction import redacted
 from pipeline.resolve import MANY, Resolution, Resolver
@@ -147,6 +148,8 @@ class Plan:
             return self._cached(title)
         if title not in self.resolution.misses:
             return PlannedStep(title=title, state="unasked")
+        if self.dag.nodes[title].step.body == BODY:
+            return PlannedStep(title=title, state="run", causes=(MISSING,))
         causes = self._promoted_inputs(title) or self.reasons.of(
             title, self.step_document(title), code=self.closure(title), sources=self.sources(title)
         )

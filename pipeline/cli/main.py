@@ -25,6 +25,7 @@ VERBS = {
     "promote": "pipeline.cli.promote:promote",
     "accept": "pipeline.cli.accept:accept",
     "cancel": "pipeline.cli.cancel:cancel",
+    "import": "pipeline.cli.import_:import_",
     "ls": "pipeline.cli.ls:ls",
     "show": "pipeline.cli.show:show",
     "lineage": "pipeline.cli.lineage:lineage",

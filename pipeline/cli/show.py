@@ -104,6 +104,7 @@ def _print_record(record: Record, screen: Console, *, place: str) -> None:
         digest = short(source.manifest_digest)
         text = f"{source.num_files:,} files, {size(source.size_bytes)} ({digest})"
         lines[f"source {source.role}"] = text
+        lines |= {f"{source.role} {name}": value for name, value in source.provenance.items()}
     width = max(map(len, lines))
     for label, text in lines.items():
         screen.print(f"{label:<{width}}  {text}", markup=False, soft_wrap=True)

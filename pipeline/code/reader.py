@@ -66,7 +66,7 @@ class CodeReader:
 
         """
         if body.partition(":")[0].partition(".")[0] == ENGINE:  # it has a format version instead
-            return CodeClosure(body=body, symbols={}, texts={}, distributions={}, modules={})
+            return CodeClosure.of_engine(body)
         with _uncollected():
             follower = Follower(self)
             follower.start(body)

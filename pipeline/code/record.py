@@ -15,6 +15,8 @@ from pipeline.redaction import redacted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ENGINE_VERSION = "seaglass-engine/1"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CodeClosure:
@@ -40,6 +42,21 @@ class CodeClosure:
     modules: Mapping[str, str]
     notices: tuple[str, ...] = field(default=())
     version: str = VERSION
+
+    @classmethod
+    def of_engine(cls, body: str) -> CodeClosure:
+        """The code of a body of the engine, which counts by name and by a version of its own.
+
+        So what was imported keeps its key, whatever becomes of the normal form or of the engine.
+        """
+        return cls(
+            body=body,
+            symbols={},
+            texts={},
+            distributions={},
+            modules={},
+            version=ENGINE_VERSION,
+        )
 
     @cached_property
     def digest(self) -> str:

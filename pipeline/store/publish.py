@@ -28,7 +28,12 @@ def publish(store: Store, record: Record, files: AttemptFiles) -> Record:
         StoreError: an observer has declared this attempt lost; nothing was published.
 
     """
-    manifest = files.manifest()
+    announce(store, record, files)
+    return publish_announced(store, record)
+
+
+def announce(store: Store, record: Record, files: AttemptFiles) -> None:
+    """Say where the bytes are and who made them; no reader believes it before the record."""
     create = store.adapter.create
     location = Location(
         content_digest=record.content_digest, attempt=record.attempt, keys=files.keys
@@ -36,8 +41,12 @@ def publish(store: Store, record: Record, files: AttemptFiles) -> Record:
     create(layout.location(record.content_digest, record.attempt), dump(asdict(location)))
     create(layout.manifest(record.content_digest), manifest.to_bytes())
     _write_edges(store, record)
+
+
+def publish_announced(store: Store, record: Record) -> Record:
+    """Seal an attempt whose bytes are announced, or lie in another copy, and create its record."""
     seal = End(state="sealed", attempt=record.attempt, record=asdict(record))
-    if not create(layout.end(record.action_key, record.attempt), seal.to_bytes()):
+    if not store.adapter.create(layout.end(record.action_key, record.attempt), seal.to_bytes()):
         msg = (
             f"attempt {record.attempt} was declared dead while it worked; its result is dropped "
             "and the step runs again"

@@ -1,0 +1,78 @@
+"""`seaglass import`: existing data or a checkpoint becomes an artifact."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.text import size
+from pipeline.importing import Wanted, import_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+
+@click.command(name="import")
+@click.argument("name")
+@click.argument("place", metavar="PATH_OR_URL")
+@click.option("--licence", metavar="SPDX", help="Its licence, for example CC-BY-4.0.")
+@click.option("--version", metavar="V", help="Which version of it this is.")
+@click.option("--url", metavar="ORIGIN", help="The page or address that it came from at first.")
+@click.option("--note", metavar="TEXT", help="What else should be known of it.")
+@options(store_option, json_option)
+def import_(
+    *,
+    name: str,
+    place: str,
+    licence: str | None,
+    version: str | None,
+    url: str | None,
+    note: str | None,
+    store_url: str,
+    as_json: bool,
+) -> int:
+    """Import the file or folder at PATH_OR_URL as artifact NAME, with its provenance.
+
+    It is copied and hashed in one pass. The line that is printed names it in a recipe, by content.
+    """
+    wanted = Wanted(name=name, place=place, licence=licence, version=version, url=url, note=note)
+    screen = console()
+    with _progress(screen, quiet=as_json) as progress:
+        arrival = import_files(opened(store_url), wanted, progress=progress)
+    record = arrival.record
+    line = f"imported({record.content_digest!r}, name={name!r})"
+    row = {
+        "name": name,
+        "content_digest": record.content_digest,
+        "action_key": record.action_key,
+        "attempt": arrival.attempt,
+        "num_files": record.num_files,
+        "size_bytes": record.size_bytes,
+        "is_new": arrival.is_new,
+        "line": line,
+    }
+    if as_json:
+        print_json(row)
+        return 0
+    what = f"{size(record.size_bytes)} in {record.num_files:,} files"
+    state = "imported" if arrival.is_new else "was here already, the same bytes"
+    screen.print(f"{name}: {what}, {state}. In a recipe:", markup=False, soft_wrap=True)
+    screen.print("  from pipeline.imported import imported", markup=False)
+    screen.print(f"  {line}", markup=False, soft_wrap=True)
+    return 0
+
+
+@contextmanager
+def _progress(screen: Console, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, nothing elsewhere."""
+    columns = ("copying", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    is_off = quiet or not screen.is_terminal
+    with Progress(*columns, console=screen, transient=True, disable=is_off) as bar:
+        task = bar.add_task("copying")
+        yield lambda done, total: bar.update(task, completed=done, total=total)
