@@ -39,7 +39,7 @@ def announce(store: Store, record: Record, files: AttemptFiles) -> None:
         content_digest=record.content_digest, attempt=record.attempt, keys=files.keys
     )
     create(layout.location(record.content_digest, record.attempt), dump(asdict(location)))
-    create(layout.manifest(record.content_digest), manifest.to_bytes())
+    create(layout.manifest(record.content_digest), files.manifest().to_bytes())
     _write_edges(store, record)
 
 
