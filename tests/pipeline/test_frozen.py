@@ -231,3 +231,54 @@ def test_a_source_is_known_by_its_value():
 
 def test_a_password_in_a_source_is_not_kept():
     assert "hunter22" not in source_key(Pages("https://ann:hunter22@host/a"))
+
+
+# ------------------------------------------------------------------------------ the command line
+
+
+@pytest.fixture
+def recipe(project):
+    return [f"{project.name}.recipe", "--set", f"path={project.text}"]
+
+
+def test_plan_tells_whose_sources_it_took(seaglass, recipe, project):
+    first = project.run()
+    shutil.rmtree(project.text)
+
+    answer = seaglass("plan", *recipe, "--frozen", "--json")
+
+    assert answer.json["frozen_to_runs"] == [first.run_id]
+    assert {step["state"] for step in answer.json["steps"]} == {"cached"}
+    assert f"sources as run {first.run_id} saw them" in seaglass("plan", *recipe, "--frozen").out
+
+
+def test_run_goes_on_without_the_files(seaglass, recipe, project):
+    project.run()
+    shutil.rmtree(project.text)
+
+    answer = seaglass("run", *recipe, "--set", "smallest=2", "--frozen", "--on", "inline", "--json")
+
+    assert answer.json["ran"] == ["count", "total"]
+
+
+def test_run_without_frozen_says_that_the_files_are_gone(seaglass, recipe, project):
+    project.run()
+    shutil.rmtree(project.text)
+
+    answer = seaglass("run", *recipe, "--on", "inline")
+
+    assert answer.code == 1
+    assert answer.err.startswith("error: source read.text cannot be looked at:")
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_rerun_tells_of_frozen_where_a_source_has_changed(seaglass, recipe, project):
+    project.run()
+    (project.text / "a.txt").write_text("another text")
+
+    refused = seaglass("rerun", *recipe, "count", "--on", "inline")
+    repeated = seaglass("rerun", *recipe, "count", "--frozen", "--on", "inline", "--json")
+
+    assert refused.code == 2
+    assert "repeat the last run: --frozen" in refused.err
+    assert repeated.json["steps"][0]["reproduced"] is True

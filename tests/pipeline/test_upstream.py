@@ -179,6 +179,37 @@ def test_a_new_store_where_all_is_found_upstream_gets_its_format(public, own):
     assert own.adapter.read("seaglass.json") is not None
 
 
+def test_a_corrupt_copy_upstream_is_buried_and_rebuilt_here(project):
+    first = project.run()
+    copy = project.store.copy(first.records["count"].content_digest)
+    (project.root / "store" / copy.location.keys["counts.json"]).write_bytes(b"flipped")
+    before = state_of(project.root / "store")
+    project.edit("bodies.py", '"facts": {"total": 3}', '"facts": {"total": 4}')
+    own = over(project, project.store)
+
+    result = run(project, own)
+
+    assert result.is_good
+    assert result.records["count"] == first.records["count"]
+    assert own.copy(first.records["count"].content_digest).store is own
+    assert state_of(project.root / "store") == before
+
+
+def test_a_rebuild_here_that_differs_hides_no_record_upstream_unless_promoted(make_project):
+    project = make_project()
+    project.edit("bodies.py", 'output.write_json("counts.json", kept)', NOISE)
+    first = project.run()
+    copy = project.store.copy(first.records["count"].content_digest)
+    (project.root / "store" / copy.location.keys["counts.json"]).write_bytes(b"flipped")
+    project.edit("bodies.py", '"facts": {"total": 3}', '"facts": {"total": 4}')
+    own = over(project, project.store)
+
+    result = run(project, own)
+
+    assert result.promoted["count"].content_digest != first.records["count"].content_digest
+    assert own.record(first.records["count"].action_key) == first.records["count"]
+
+
 NOISE = """import time
     output.write_json("counts.json", {"noise": time.time_ns()})"""
 
