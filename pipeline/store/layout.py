@@ -25,6 +25,29 @@ _MAX_ESCAPED = 200
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
+_REMADE = frozenset({"claims", "consumers", "leases", "producers", "recipes"})
+_POINTED_AT = frozenset({"locations", "manifests"})
+_RUN_DOCUMENT_PARTS = 4  # v1/runs/<run>/plan.json; the diary lies one deeper
+
+
+def may_be_lost(key: str) -> bool:
+    """Whether a power cut may take an object.
+
+    Claims and leases end with their processes, the diary loses its last seconds, edges and markers
+    follow from the records.
+    """
+    parts = key.split("/")
+    if parts[:2] == ["v1", "runs"]:
+        return len(parts) > _RUN_DOCUMENT_PARTS
+    return len(parts) > 1 and parts[1] in _REMADE
+
+
+def is_believed_later(key: str) -> bool:
+    """Whether no one believes an object before another one, written after it, is on the disk."""
+    parts = key.split("/")
+    return len(parts) > 1 and parts[1] in _POINTED_AT
+
+
 def new_id() -> str:
     """A sortable id that no one else makes: UTC time to the microsecond and 64 random bits."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(8)}"

@@ -3,6 +3,9 @@
 fsspec's own local `mode="create"` tests for existence and then writes: with 16 threads almost
 every second race has several winners. Here an object is written to a temporary file, synced, and
 linked to its name: `link` is exclusive, and a reader sees the whole object or none.
+
+A sync costs milliseconds, so it is kept for what a power cut must not take (`layout.may_be_lost`).
+The folders of locations and manifests are synced with the seal that makes them count.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ from __future__ import annotations
 import os
 import secrets
 from io import FileIO
+from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from pipeline.store.adapter import checked_key, storage_faults
+from pipeline.store.layout import is_believed_later, may_be_lost
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +32,8 @@ class LocalAdapter:
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().absolute()
+        self._unsynced: set[Path] = set()
+        self._lock = Lock()
 
     @property
     def url(self) -> str:
@@ -37,13 +44,30 @@ class LocalAdapter:
         """Create an object exclusively: temporary file, fsync, link."""
         target = self._target(key)
         temporary = _temporary(target)
+        write = _write if may_be_lost(key) else _write_synced
         try:
             with storage_faults(f"cannot write {target}"):
-                _write_synced(temporary, data)
+                write(temporary, data)
             with storage_faults(f"{target}: no hard link, which is the exclusive create here"):
-                return _link(temporary, target) or self.read(key) == data
+                is_new = _link(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
+        if not is_new:
+            return self.read(key) == data
+        if not may_be_lost(key):
+            with storage_faults(f"cannot sync {target.parent}"):
+                self._sync(target.parent, now=not is_believed_later(key))
+        return True
+
+    def _sync(self, folder: Path, *, now: bool) -> None:
+        """Bring new names to the disk, those of earlier objects first, or leave them for later."""
+        with self._lock:
+            self._unsynced.add(folder)
+            waiting = self._unsynced if now else set()
+            if now:
+                self._unsynced = set()
+        for waiting_folder in sorted(waiting, key=lambda one: one == folder):
+            _sync_folder(waiting_folder)
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an object that has one writer; readers see the old or the new bytes."""
@@ -124,6 +148,11 @@ def _temporary(target: Path) -> Path:
     return target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
 
 
+def _write(file: Path, data: bytes) -> None:
+    with file.open("xb") as sink:
+        sink.write(data)
+
+
 def _write_synced(file: Path, data: bytes) -> None:
     with file.open("xb") as sink:
         sink.write(data)
@@ -136,7 +165,6 @@ def _link(temporary: Path, target: Path) -> bool:
         os.link(temporary, target)
     except FileExistsError:
         return False
-    _sync_folder(target.parent)
     return True
 
 
