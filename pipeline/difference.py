@@ -245,7 +245,7 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...
     >>> changes({"seed": 0}, {"seed": 1})
     (Change(field='seed', old=0, new=1),)
     """
-    before, after = (flat(dict(one)) if one else {} for one in (old, new))
+    before, after = (_leaves(one) for one in (old, new))
     pair = ({path: repr(value) for path, value in one.items()} for one in (before, after))
     return tuple(
         Change(field=path, old=before.get(path), new=after.get(path)) for path, _ in _states(*pair)
@@ -265,6 +265,11 @@ def file_changes(
         )
         for path, state in _states(old, new)
     )
+
+
+def _leaves(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Leaves by path; what is empty has none, so that filling it is one change and not two."""
+    return {path: leaf for path, leaf in flat(dict(value)).items() if leaf not in ({}, [])}
 
 
 def _definition_of(record: Record) -> dict[str, Any]:

@@ -32,12 +32,14 @@ class Bounds:
 class Edge(NamedTuple):
     """A neighbour in the direction of the walk.
 
-    `is_equal` says that the reader names another action that made the same bytes.
+    `is_equal` says that the reader names another action that made the same bytes; `waivers` are the
+    ids that let the reader take this input.
     """
 
     role: str
     action_key: str
     is_equal: bool = False
+    waivers: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -70,8 +72,9 @@ class Lineage:
                 above, below = key, edge.action_key
                 if self.direction == "up":
                     above, below = below, above
-                row = {"from": above, "to": below, "role": edge.role, "equal_bytes": edge.is_equal}
-                edges.append(row)
+                row = {"from": above, "to": below, "role": edge.role}
+                notes = {"equal_bytes": edge.is_equal, "waivers": list(edge.waivers)}
+                edges.append(row | notes)
         return edges
 
 
@@ -153,7 +156,7 @@ def _add_inputs(found: Lineage, reader: Record, width: int | None) -> None:
     inputs = reader.inputs[:width]
     found.unread[reader.action_key] = len(reader.inputs) - len(inputs)
     found.edges[reader.action_key] = [
-        Edge(place(item.role, item.index), item.action_key)
+        Edge(place(item.role, item.index), item.action_key, waivers=item.waivers)
         for item in inputs
         if item.action_key in found.records
     ]
@@ -182,7 +185,7 @@ def _inputs_by_content(
 
 
 def _edge_to(reader: str, item: InputRecord, key: str) -> Edge:
-    return Edge(place(item.role, item.index), reader, item.action_key != key)
+    return Edge(place(item.role, item.index), reader, item.action_key != key, item.waivers)
 
 
 def _action_keys(store: Store, prefix: str) -> list[str]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"\d{8}T\d{6,12}(-[0-9a-f]*)?")  # of a run or an attempt, or how one begins
 _FILES = 12
+_INDENT = "  "
 _STYLES = {ADDED: "green", REMOVED: "red", CHANGED: "yellow"}
 _SIGNS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -111,7 +112,7 @@ def _print(found: Difference, screen: Console) -> None:
     for change in found.step.inputs:
         pair = (change.old, change.new)
         texts = [f"{i.title} {short(i.content_digest)}" if i else "none" for i in pair]
-        _print_change(screen, change.role, *texts)
+        _print_change(screen, change.role, texts[0], new=texts[1], indent=_INDENT)
     _print_upstream(found, screen)
     _heading(screen, "sources", is_same=not found.step.sources)
     _print_sources(found.step, screen)
@@ -128,8 +129,8 @@ def _print_upstream(found: Difference, screen: Console) -> None:
         screen.print(Text(f"  first cause: {step.title}", style="bold"), soft_wrap=True)
         if not step.has_own:
             screen.print("    equal definition and inputs made other bytes", soft_wrap=True)
-        _print_definition(step, screen)
-        _print_sources(step, screen)
+        _print_definition(step, screen, indent=2 * _INDENT)
+        _print_sources(step, screen, indent=2 * _INDENT)
     others = [step.title for step in found.upstream if not step.is_first]
     if others:
         screen.print(f"  differ as well: {', '.join(others)}", markup=False)
@@ -137,30 +138,30 @@ def _print_upstream(found: Difference, screen: Console) -> None:
         screen.print("  equal definition and inputs made other bytes", style="bold")
 
 
-def _print_definition(step: StepChange, screen: Console) -> None:
+def _print_definition(step: StepChange, screen: Console, *, indent: str = _INDENT) -> None:
     for item in step.fields:
-        _print_field(item, screen)
+        _print_field(item, screen, indent=indent)
     for change in step.code:
-        line = Text(f"  code {change.symbol} ").append(change.state, style=_STYLES[change.state])
-        screen.print(line, soft_wrap=True)
+        line = Text(f"{indent}code {change.symbol} ")
+        screen.print(line.append(change.state, style=_STYLES[change.state]), soft_wrap=True)
         for row in change.diff[2:]:  # without the two lines that name the files
-            screen.print(Text(f"    {row}", style=_SIGNS.get(row[0], "")), soft_wrap=True)
+            screen.print(Text(f"{indent}  {row}", style=_SIGNS.get(row[0], "")), soft_wrap=True)
 
 
-def _print_sources(step: StepChange, screen: Console) -> None:
+def _print_sources(step: StepChange, screen: Console, *, indent: str = _INDENT) -> None:
     for role, files in step.sources.items():
-        note = "" if files else "other options, equal files"
-        screen.print(f"  source {role}: {note}".rstrip(), markup=False)
-        _print_files(files, screen)
+        note = "" if files else " other options, equal files"
+        screen.print(f"{indent}source {role}:{note}", markup=False)
+        _print_files(files, screen, indent=indent + _INDENT)
 
 
-def _print_files(files: Sequence[FileChange], screen: Console) -> None:
+def _print_files(files: Sequence[FileChange], screen: Console, *, indent: str = _INDENT) -> None:
     for file in files[:_FILES]:
         sizes = [size(n) for n in (file.old_size_bytes, file.new_size_bytes) if n is not None]
-        line = Text("  ").append(f"{file.state:<8}", style=_STYLES[file.state])
+        line = Text(indent).append(f"{file.state:<8}", style=_STYLES[file.state])
         screen.print(line.append(f" {file.path}  {' -> '.join(sizes)}"), soft_wrap=True)
     if len(files) > _FILES:
-        screen.print(f"  ... and {len(files) - _FILES:,} more: --json", style="dim")
+        screen.print(f"{indent}... and {len(files) - _FILES:,} more: --json", style="dim")
 
 
 def _print_runs(found: RunDifference, screen: Console) -> None:
@@ -184,7 +185,8 @@ def _print_run_step(step: RunStep, screen: Console) -> None:
     for item in step.wiring:
         _print_field(item, screen)
     if step.contents[0] != step.contents[1]:
-        _print_change(screen, "content", *(short(c) if c else "none" for c in step.contents))
+        old, new = (short(content) if content else "none" for content in step.contents)
+        _print_change(screen, "content", old, new=new, indent=_INDENT)
 
 
 def _heading(screen: Console, name: str, *, is_same: bool) -> None:
@@ -192,13 +194,14 @@ def _heading(screen: Console, name: str, *, is_same: bool) -> None:
     screen.print(line.append("  the same", style="dim not bold") if is_same else line)
 
 
-def _print_field(item: Change, screen: Console) -> None:
-    _print_change(
-        screen, item.field, *("none" if v is None else str(v) for v in (item.old, item.new))
-    )
+def _print_field(item: Change, screen: Console, *, indent: str = _INDENT) -> None:
+    old, new = ("none" if value is None else str(value) for value in (item.old, item.new))
+    _print_change(screen, item.field, old, new=new, indent=indent)
 
 
-def _print_change(screen: Console, name: str, old: str, new: str) -> None:
-    screen.print(
-        Text(f"  {name}: ").append(old, style="red").append(" -> ").append(new, style="green")
-    )
+def _print_change(screen: Console, name: str, old: str, *, new: str, indent: str) -> None:
+    """One line, or two where they do not fit."""
+    line = Text(f"{indent}{name}: ").append(old, style="red")
+    fits = len(line) + len(" -> ") + len(new) <= screen.width
+    line.append(" -> " if fits else f"\n{indent}  -> ").append(new, style="green")
+    screen.print(line, soft_wrap=True)

@@ -32,6 +32,7 @@ from pipeline.lineage import (
     walk_up,
 )
 from pipeline.mermaid import mermaid
+from pipeline.store.waivers import read_waiver
 
 if TYPE_CHECKING:
     from pipeline.store.objects import Record, SourceRecord
@@ -122,7 +123,7 @@ def _tree(store: Store, found: Lineage, *, files: bool) -> Tree:
         for source in sources:
             _add_source(branch, store, source, files=files)
         below = [
-            (branch.add(_label_of(found, edge)), edge.action_key)
+            (branch.add(_label_of(store, found, edge)), edge.action_key)
             for edge in found.edges.get(key, ())
         ]
         _add_rest(branch, found, key)
@@ -144,8 +145,12 @@ def _add_rest(branch: Tree, found: Lineage, key: str) -> None:
         branch.add(f"[dim]... goes on, {unread:,}: seaglass lineage {short(key)}{way}[/dim]")
 
 
-def _label_of(found: Lineage, edge: Edge) -> str:
+def _label_of(store: Store, found: Lineage, edge: Edge) -> str:
     note = "  [dim](read equal bytes of another action)[/dim]" if edge.is_equal else ""
+    for waiver in edge.waivers:
+        accepted = read_waiver(store, waiver)
+        reason = waiver if accepted is None else accepted.reason
+        note += f"  [dim](accepted: {escape(reason)})[/dim]"
     return f"[dim]{escape(edge.role)}:[/dim] {_label(found.records[edge.action_key])}{note}"
 
 

@@ -99,7 +99,9 @@ def _print_link(link: Link, screen: Console) -> None:
 def _print_past(answer: Why, screen: Console) -> None:
     if answer.last is not None:
         last = answer.last
-        made = f"{(last.started or '?')[:16].replace('T', ' ')} in {duration(last.seconds) or '?'}"
+        made = (
+            f"{(last.started or '?')[:16].replace('T', ' ')} UTC in {duration(last.seconds) or '?'}"
+        )
         screen.print(f"  last result: {short(last.content_digest)}, made {made}", markup=False)
         screen.print(f"    by run {last.run or '?'}", markup=False)
     for one in answer.tries[-_TRIES:]:

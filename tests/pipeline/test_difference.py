@@ -131,6 +131,12 @@ def test_a_pair_of_long_chains_is_walked_without_recursion():
     assert shelf.num_requests == {"read": 2 * length}
 
 
+def test_filling_what_was_empty_is_one_change():
+    assert [c.field for c in changes({"settings": {}}, {"settings": {"seed": 1}})] == [
+        "settings.seed"
+    ]
+
+
 def test_equal_numbers_of_other_types_differ():
     assert [c.field for c in changes({"a": 1, "b": 1.0}, {"a": True, "b": 1.0})] == ["a"]
 
@@ -148,7 +154,7 @@ def test_diff_takes_labels_and_says_what_is_the_same(seaglass, edited):
 
     assert "if word.strip()]" in text
     assert "first cause: read" in text
-    assert "  changed  a.txt  7 B -> 13 B" in text
+    assert "      changed  a.txt  7 B -> 13 B" in text
     assert "sources  the same" in text
 
 

@@ -1,5 +1,7 @@
 """Lineage: what it answers, and that it costs what it answers, whatever else the store holds."""
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
@@ -8,8 +10,10 @@ from pipeline.lineage import consumers, producers, walk_down, walk_up
 from pipeline.mermaid import mermaid, quoted
 from pipeline.store import layout
 from pipeline.store.local import LocalAdapter
+from pipeline.store.objects import Waiver
 from pipeline.store.store import Store
-from tests.pipeline.many import Shelf, chain, fan, opened, record_of, shelve
+from pipeline.store.waivers import accept
+from tests.pipeline.many import Shelf, chain, digest_of, fan, opened, record_of, shelve
 
 SIZES = [300, pytest.param(100_000, marks=pytest.mark.slow)]
 
@@ -169,6 +173,28 @@ def test_an_input_without_a_record_here_is_named(tmp_path):
     assert [item["title"] for item in found.to_json()["missing"][record.action_key]] == ["step-1"]
     assert "no record in this store" in text_of(store, found)
     assert "step-1" in mermaid(found)
+
+
+def test_a_waiver_is_shown_where_an_input_was_taken_by_it(tmp_path):
+    store = Store(LocalAdapter(tmp_path / "store"))
+    waiver = Waiver(
+        definition=digest_of("new"),
+        predecessor=digest_of("old"),
+        title="step",
+        reason="only a [name] changed",
+        is_revoked=False,
+        by={},
+    )
+    accepted = accept(store, waiver)
+    record = record_of(2, [1])
+    record = replace(record, inputs=(replace(record.inputs[0], waivers=(accepted,)),))
+    for one in (record_of(1), record):
+        shelve(store.adapter, one)
+
+    found = walk_up(store, record)
+
+    assert [edge["waivers"] for edge in found.to_edges()] == [[accepted]]
+    assert "(accepted: only a [name] changed)" in text_of(store, found)
 
 
 def test_an_edge_without_a_record_is_no_product(tmp_path):
