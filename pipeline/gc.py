@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipeline.store.condemned import Condemned
-    from pipeline.store.objects import End
     from pipeline.store.store import Store
 
 _POLL_S = 0.5
@@ -136,8 +135,9 @@ class Collector:
     def _judge(self, own: Condemned, census: Census, needed: Needed) -> list[CopyId]:
         """Evict what is still not needed, and of what is needed never the last live copy."""
         found = set(evictable(self._store, census, needed)) & set(own.copies)
-        doubted = {copy.content_digest for copy in found} & needed.contents
-        live = in_parallel(lambda content: live_copies(self._store, content), doubted)
+        stay = {c for c, copies in census.copies.items() if not found.issuperset(copies)}
+        surplus = {copy.content_digest for copy in found} & stay
+        live = in_parallel(lambda content: live_copies(self._store, content), surplus)
         kept = {copies[-1] for copies in live.values() if copies}
         return self._close(own, evictable=frozenset(found - kept))
 
@@ -168,15 +168,21 @@ class Collector:
 
 def evictable(store: Store, census: Census, needed: Needed) -> list[CopyId]:
     """Copies that nothing needs, and those beyond the newest of what is needed."""
-    found = []
-    for content, copies in census.copies.items():
-        ended = [copy for copy in copies if copy.attempt in census.ended]
-        if content not in needed.held:
-            found += ended[:-1] if content in needed.contents else ended
-    if not needed.runs:
-        return found
-    ends = in_parallel(lambda copy: _end(store, census, copy), found)
-    return [copy for copy in found if _run_of(ends[copy]) not in needed.runs]
+    ended = {
+        content: [copy for copy in copies if copy.attempt in census.ended]
+        for content, copies in census.copies.items()
+        if content not in needed.held
+    }
+    unnamed = [copy for c, copies in ended.items() if c not in needed.contents for copy in copies]
+    surplus = [copy for c, copies in ended.items() if c in needed.contents for copy in copies[:-1]]
+    runs = in_parallel(lambda copy: _run_of(store, census, copy), [*unnamed, *surplus])
+    made = {copy.content_digest for copy in unnamed if runs[copy] in needed.last_runs}
+    return [
+        copy
+        for copy in runs
+        if runs[copy] not in needed.runs
+        and (copy.content_digest not in made or copy != ended[copy.content_digest][-1])
+    ]
 
 
 def _idle_parts(census: Census, needed: Needed) -> list[str]:
@@ -189,10 +195,8 @@ def _idle_parts(census: Census, needed: Needed) -> list[str]:
     ]
 
 
-def _end(store: Store, census: Census, copy: CopyId) -> End | None:
-    return store.end(census.ended[copy.attempt], copy.attempt)
-
-
-def _run_of(end: End | None) -> str | None:
+def _run_of(store: Store, census: Census, copy: CopyId) -> str | None:
+    """The run that made a copy; None where its attempt has no seal that could be read."""
+    end = store.end(census.ended[copy.attempt], copy.attempt)
     record = None if end is None else end.record
     return None if record is None else record["provenance"].get("run")
