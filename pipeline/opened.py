@@ -18,6 +18,7 @@ import fsspec
 from pipeline.encoding import digest
 from pipeline.errors import CorruptError, RecipeError, SourceError, StepError
 from pipeline.folder import json_bytes, twice_saved
+from pipeline.paths import checked_path
 from pipeline.store.files import AttemptFiles, StoredFiles
 from pipeline.store.objects import Location, Manifest, Part
 from pipeline.store.parts import bury_damaged, create_part, find_part, live_parts
@@ -270,7 +271,7 @@ class StoredOutput:
     def save_state(self, key: str, files: Mapping[str, Path], info: Any) -> None:
         """Save a resumable state as a part: its files first, then its record."""
         self.pulse.check()
-        if key in self.saved:
+        if checked_path(key) in self.saved:
             raise twice_saved(key)
         piece = Piece(
             kind="state", label=key, key=part_key(self.namespace, "state", key), result=info

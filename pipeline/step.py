@@ -191,6 +191,9 @@ def _checked_config(name: str, config: object) -> object:
 
 def _checked_inputs(name: str, inputs: Mapping[str, Input]) -> dict[str, Input]:
     for role, value in inputs.items():
+        if not _NAME.fullmatch(role):
+            msg = f"role {role!r} of step {name!r} must match {_NAME.pattern}"
+            raise RecipeError(msg)
         if isinstance(value, Step | Source):
             continue
         if isinstance(value, tuple) and all(isinstance(item, Step) for item in value):

@@ -1,10 +1,13 @@
 """Names from outside: never a path unescaped, never two names for one thing."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import StoreError, UsageError
+from pipeline.artifacts import find_record
+from pipeline.errors import RecipeError, StoreError, UsageError
 from pipeline.folder import FolderOutput
 from pipeline.paths import checked_label, checked_path
 from pipeline.step import Step
@@ -161,3 +164,70 @@ def test_a_path_that_means_something_elsewhere_is_refused(path, store, tmp_path)
 def test_a_key_that_is_not_of_our_own_making_is_refused(key):
     with pytest.raises(StoreError, match="must match"):
         checked_key(key)
+
+
+@pytest.mark.parametrize("role", ["", "../x", "Left", "caf\u00e9", "a b", "con.txt"])
+def test_a_role_that_is_no_name_is_refused(role):
+    with pytest.raises(RecipeError, match="must match"):
+        Step("count", "lab.body:run", inputs={role: Step("read", "lab.body:run")})
+
+
+def is_plain(name):
+    """Whether a name is a file path too, as the key of a state must be."""
+    with suppress(UsageError):
+        return bool(checked_path(name))
+    return False
+
+
+WILD_RECIPE = """
+    from PACKAGE.steps import count, read, total
+
+    NAMES = {names!r}
+
+
+    def dag(path: str):
+        counts = {{name: count(read(path), label=name) for name in NAMES}}
+        return {{name: total(counts[name]) for name in NAMES}}
+    """
+WILD_BODY = """
+    from pipeline.errors import UsageError
+
+
+    def keep(config, shard, inputs, output):
+        output.write_bytes(f"{{len(shard)}}/{{hash(shard)}}.txt", shard.encode())
+
+
+    def total(config, inputs, output):
+        names = {names!r}
+        output.map_shards(keep, names)
+        state = output.scratch / "state.bin"
+        state.write_bytes(b"state")
+        for name in {plain!r}:
+            output.save_state(name, {{"state.bin": state}}, name)
+        for name in sorted(set(names) - set({plain!r})):
+            try:
+                output.save_state(name, {{"state.bin": state}}, name)
+            except UsageError:
+                continue
+            raise AssertionError(name)
+        output.write_json("names.json", [state.key for state in output.states()])
+    """
+
+
+def test_wild_names_of_steps_targets_shards_and_states_stay_in_the_store(make_project, tmp_path):
+    project = make_project({"recipe.py": WILD_RECIPE.format(names=list(WILD.values()))})
+    project.edit("steps.py", "def count(text, smallest=1", "def count(text, smallest=1, label=None")
+    project.edit("steps.py", "resources=resources)", "resources=resources, label=label)")
+    plain = [name for name in WILD.values() if is_plain(name)]
+    project.write({"wild.py": WILD_BODY.format(names=list(WILD.values()), plain=plain)})
+    project.edit("steps.py", "bodies:total", "wild:total")
+    before = sorted(tmp_path.iterdir())
+
+    result = project.run()
+
+    assert result.is_good, result.failures
+    for name in WILD.values():
+        assert find_record(project.store, name).name == "total"
+        assert find_record(project.store, f"count-{name}@latest").name == "count"
+    assert all(checked_key(key) for key in project.store.adapter.list("v1"))
+    assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "store"])
