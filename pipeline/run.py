@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline import board as states
-from pipeline.attempt import Outcome, StepTask
+from pipeline.attempt import Outcome
 from pipeline.cancel import CANCELLED, cancellation, close_attempts, described, who_cancelled
 from pipeline.diary import DiaryWriter
-from pipeline.encoding import in_canonical_order
 from pipeline.errors import CancelledError, SourceError
 from pipeline.failures import RETRIED
 from pipeline.provenance import submission
@@ -23,12 +22,12 @@ from pipeline.reasons import last_run_name
 from pipeline.rebuild import missing_inputs
 from pipeline.refs import move_refs
 from pipeline.schedule import Schedule
-from pipeline.shown import shown
 from pipeline.source_manifests import source_manifest_document
 from pipeline.store import layout
 from pipeline.store.claims import Held, Observer
 from pipeline.store.leases import Lease
 from pipeline.store.promotions import LOST, promote
+from pipeline.tasks import task_of
 from pipeline.watch import Watcher, last_beat
 
 if TYPE_CHECKING:
@@ -153,7 +152,8 @@ class Run:
             plan.sources_to_read(title)  # where a frozen one has changed, nothing starts
         store.prepare()
         self._describe(self._schedule)
-        store.create(layout.run(self.run_id, "plan.json"), plan.document())
+        document = {**plan.document(), "forced": sorted(self._forced)}
+        store.create(layout.run(self.run_id, "plan.json"), document)
         self._hold_wanted()
         store.add_ref(last_run_name(plan.recipe.name), {"run": self.run_id})
         for title in plan.resolution.cut_off:
@@ -214,7 +214,14 @@ class Run:
         if self._adopted.intersection(parents) and self._rebuild_before([title], diary):
             return
         try:
-            task = self._task(title, candidates)
+            task = task_of(
+                plan,
+                title,
+                candidates,
+                run_id=self.run_id,
+                is_forced=title in self._forced or title in self._lost,
+                provenance=self._provenance,
+            )
         except SourceError as error:  # a rebuild must read a frozen source, which has changed
             self._fail(title, Outcome(state="failed", failure="user", message=str(error)))
             return
@@ -363,40 +370,9 @@ class Run:
         if state == CANCELLED:
             document["by"] = who_cancelled(self._store, self.run_id)
         self._store.create(layout.run(self.run_id, "end.json"), document)
-        if state == "succeeded":
+        if state == "succeeded" and not self._forced:  # a rerun replaces nothing
             move_refs(self._plan, self._records, self.run_id)
         self._lease.end()
-
-    def _task(self, title: str, candidates: list[Candidate]) -> StepTask:
-        plan, step = self._plan, self._plan.dag.nodes[title].step
-        closure = plan.closure(title)
-        return StepTask(
-            store_url=self._store.url,
-            upstream=tuple(store.url for store in self._store.upstream),
-            run_id=self.run_id,
-            action_key=candidates[0].action_key,
-            predecessors=tuple(c.action_key for c in candidates[1:]),
-            waivers=tuple(dict.fromkeys(w for c in candidates[1:] for w in c.waivers)),
-            recipe_digest=plan.identity.recipe_digests[title],
-            definition=plan.identity.definitions[title],
-            name=step.name,
-            title=title,
-            body=step.body,
-            config=in_canonical_order(step.config),
-            config_shown=shown(step.config),
-            code_digest=closure.digest,
-            modules=dict(closure.modules),
-            inputs=plan.input_records(title, self._records),
-            sources=plan.sources_to_read(title),
-            source_records=plan.source_records(title),
-            cpus=step.resources.cpus,
-            gpus=step.resources.gpus,
-            memory_bytes=step.resources.memory_bytes,
-            environment=dict(step.resources.environment),
-            secrets=tuple(secret.name for secret in step.resources.secrets),
-            forced=title in self._forced or title in self._lost,
-            provenance=self._provenance,
-        )
 
 
 def _waiting_note(parents: set[str]) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +11,7 @@ from rich.text import Text
 
 from pipeline.artifacts import summary_of
 from pipeline.board import CACHED, SKIPPED, Board
-from pipeline.cli.live import LiveBoard
+from pipeline.cli.execution import execute, print_failures
 from pipeline.cli.options import (
     console,
     from_option,
@@ -29,7 +27,6 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.digests import RememberedDigests
-from pipeline.launch import make_executor
 from pipeline.plan import Plan, make_plan
 from pipeline.recipes import load_recipe
 from pipeline.redaction import redacted
@@ -42,8 +39,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from pipeline.store.objects import Record
-
-_LOG_LINES = 12
 
 
 @click.command()
@@ -98,15 +93,12 @@ def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResu
             is_known = title in plan.resolution.records
             board.set(title, CACHED if is_known else SKIPPED, note="" if is_known else "not needed")
     run_ = Run(plan, board)
-    start = partial(make_executor, where, plan.codebase)
-    if quiet:
-        return run_.execute(start)
-    num = len(plan.resolution.misses)
-    screen.print(f"run {run_.run_id}: {num} of {len(plan.dag.nodes)} steps to run", highlight=False)
-    for run_id in plan.source_manifests.runs:
-        screen.print(f"sources as run {run_id} saw them", style="dim", markup=False)
-    with LiveBoard(board, screen):
-        return run_.execute(start)
+    if not quiet:
+        counts = f"{len(plan.resolution.misses)} of {len(plan.dag.nodes)} steps to run"
+        screen.print(f"run {run_.run_id}: {counts}", highlight=False)
+        for run_id in plan.source_manifests.runs:
+            screen.print(f"sources as run {run_id} saw them", style="dim", markup=False)
+    return execute(run_, plan, board, where=where, quiet=quiet)
 
 
 def _print_end(plan: Plan, result: RunResult, screen: Console) -> None:
@@ -144,19 +136,6 @@ def _wanted(plan: Plan) -> dict[str, str]:
     named = {name: title for name, title in plan.dag.targets.items() if title in plan.wanted}
     rest = {title: title for title in plan.wanted if title not in named.values()}
     return named | rest
-
-
-def print_failures(result: RunResult) -> None:
-    """Say what failed, with the end of its log and the next move."""
-    for failure in result.failures:
-        click.echo(
-            f"error: step {failure.title} failed ({failure.failure}): {failure.message}", err=True
-        )
-        for line in failure.log[-_LOG_LINES:]:
-            click.echo(f"  | {line}", err=True)
-    if result.run_id:
-        click.echo(f"What is finished is kept. Whole log: seaglass show {result.run_id}", err=True)
-    sys.stderr.flush()
 
 
 def _document(plan: Plan, result: RunResult) -> dict[str, Any]:
