@@ -19,6 +19,7 @@ from pipeline.accept import (
 from pipeline.artifacts import find_record
 from pipeline.cli.options import (
     console,
+    from_option,
     json_option,
     opened,
     options,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     help="The result whose definition is as good; by default that of the last run.",
 )
 @click.option("--revoke", "is_revoked", is_flag=True, help="Take the word back.")
-@options(set_option, store_option, json_option)
+@options(set_option, store_option, from_option, json_option)
 def accept(
     *,
     recipe: str,
@@ -57,6 +58,7 @@ def accept(
     is_revoked: bool,
     settings: Sequence[str],
     store_url: str,
+    upstream: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Say that STEPs of RECIPE, as they are now, are as good as their earlier definition.
@@ -65,7 +67,7 @@ def accept(
     is then found, and what it has left unfinished is taken over. It holds in this direction only,
     until `--revoke`.
     """
-    store = opened(store_url)
+    store = opened(store_url, upstream)
     plan = make_plan(load_recipe(recipe, settings), store, RememberedDigests(), selectors=steps)
     given = None if predecessor is None else recorded(find_record(store, predecessor))
     screen = None if as_json else console()

@@ -8,7 +8,15 @@ import click
 
 from pipeline.artifacts import find_record
 from pipeline.attempts import AttemptRow, attempts_at
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.options import (
+    console,
+    from_option,
+    json_option,
+    opened,
+    options,
+    print_json,
+    store_option,
+)
 from pipeline.cli.text import short
 from pipeline.errors import UsageError
 from pipeline.provenance import person
@@ -27,15 +35,23 @@ _BY_HAND = "chosen by hand"
 @click.argument("artifact")
 @click.argument("attempt")
 @click.option("--reason", default=_BY_HAND, metavar="TEXT", help="Why; shown wherever it counts.")
-@options(store_option, json_option)
-def promote(*, artifact: str, attempt: str, reason: str, store_url: str, as_json: bool) -> int:
+@options(store_option, from_option, json_option)
+def promote(
+    *,
+    artifact: str,
+    attempt: str,
+    reason: str,
+    store_url: str,
+    upstream: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Let the result of ATTEMPT count for ARTIFACT (a step's name, name@label or digest prefix).
 
     ATTEMPT is the id of an attempt, as `show` and `rerun` print it, or the digest of what it made;
     a unique beginning is enough. Names move, and what was made from other bytes of the step runs
     again with the next run. Promote the attempt before to go back.
     """
-    store = opened(store_url)
+    store = opened(store_url, upstream)
     key = find_record(store, artifact).action_key
     before = promotions.current_record(store, key)
     assert before is not None, "it was found a moment ago"

@@ -18,11 +18,13 @@ from pipeline.cli.options import (
     print_json,
     store_option,
 )
+from pipeline.cli.standing import print_standing
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.diary import read_events
 from pipeline.digests import RememberedDigests
 from pipeline.redaction import redacted
 from pipeline.shown import TYPE_KEY, flat
+from pipeline.standing import standing_of
 from pipeline.store import layout
 
 if TYPE_CHECKING:
@@ -53,13 +55,15 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
     digests = RememberedDigests()
     summary = summary_of(store, record, digests)
     place = redacted(holder(store, record).url)
+    standing = standing_of(store, record)
     if as_json:
         files = [asdict(entry) for entry in manifest.files]
         row = {"record": asdict(record), "files": files, "summary": summary, "store": place}
-        print_json(row)
+        print_json(row | standing.to_json())
         return 0
     screen = console()
     _print_record(record, screen, place=place)
+    print_standing(standing, record, screen)
     found = table("file", ">size", "=sha256")
     for entry in manifest.files[:_FILES]:
         found.add_row(Text(entry.path), size(entry.size_bytes), short(entry.sha256))

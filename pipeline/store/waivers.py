@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.store import layout
-from pipeline.store.history import History, by_prefix, newest, sequence_of
+from pipeline.store.history import History, by_prefix, entries, newest, sequence_of
 from pipeline.store.objects import Waiver, build
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Waivers:
         seen = set(waiting)
         for definition in waiting:
             prefix = layout.waivers(definition)
-            entries = [(one, key) for one, log in reversed(logs) for key in log.get(prefix, ())]
-            accepted = _holding(entries)
+            words = [(one, key) for one, log in reversed(logs) for key in log.get(prefix, ())]
+            accepted = _holding(words)
             self._found[definition] = accepted
             fresh = {item.waiver.predecessor for item in accepted} - seen
             seen |= fresh
@@ -82,13 +82,25 @@ def read_waiver(store: Store, identifier: str) -> Waiver | None:
     return None if row is None else build(Waiver, row, key)
 
 
-def _holding(entries: list[tuple[Store, str]]) -> list[Acceptance]:
+def waivers_about(store: Store, definition: str) -> list[Acceptance]:
+    """Every word on a definition, as the new one or as the predecessor, taken back or not."""
+    found: dict[str, Acceptance] = {}
+    for one in reversed(store.all):
+        for key in entries(one, layout.waivers()):
+            row = newest(one, [key])
+            if row is not None and definition in (row["definition"], row["predecessor"]):
+                waiver = build(Waiver, row, f"{one.url}/{key}")
+                found[waiver_id(key)] = Acceptance(id=waiver_id(key), waiver=waiver)
+    return sorted(found.values(), key=lambda item: str(item.waiver.by.get("time")))
+
+
+def _holding(words: list[tuple[Store, str]]) -> list[Acceptance]:
     """The last word on each predecessor, newest first, unless it revokes.
 
     Entries upstream come first, so that a word of the own store is the last.
     """
     last: dict[str, Acceptance] = {}
-    for store, key in entries:
+    for store, key in words:
         row = newest(store, [key])
         if row is not None:
             waiver = build(Waiver, row, f"{store.url}/{key}")
