@@ -222,7 +222,9 @@ class Differ:
         return file_changes(*files)
 
     def _record(self, item: InputRecord | None) -> Record | None:
-        return item and record_with(self._store, item.action_key, item.content_digest)
+        if item is None:
+            return None
+        return record_with(self._store, item.action_key, item.content_digest)
 
     def _code(self, digest: str) -> dict[str, Any]:
         return self.document(layout.code(digest))
@@ -303,5 +305,5 @@ def _states(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, s
 
 
 def _unified(name: str, old: str | None, new: str | None) -> tuple[str, ...]:
-    lines = [(text or "").splitlines() for text in (old, new)]
-    return tuple(difflib.unified_diff(*lines, f"old {name}", f"new {name}", lineterm=""))
+    was, now = ((text or "").splitlines() for text in (old, new))
+    return tuple(difflib.unified_diff(was, now, f"old {name}", f"new {name}", lineterm=""))

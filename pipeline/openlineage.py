@@ -182,7 +182,7 @@ class _Export:
         }
         run = made.get("run")
         recipe = None if run is None else self._recipe_of(run)
-        if recipe is not None:
+        if run is not None and recipe is not None:
             found["parent"] = parent_run.ParentRunFacet(
                 run=parent_run.Run(run_id(run, time_of(run))),
                 job=parent_run.Job(self._namespace, recipe),

@@ -92,7 +92,8 @@ def _side(store: Store, run: str) -> _Side:
 def _run_step(differ: Differ, title: str, before: _Side, *, after: _Side) -> RunStep:
     old, new = before.steps.get(title), after.steps.get(title)
     contents = (before.content(title), after.content(title))
-    change, wiring = StepChange(title=title), ()
+    change = StepChange(title=title)
+    wiring: tuple[Change, ...] = ()
     if old is not None and new is not None and old["recipe_digest"] != new["recipe_digest"]:
         change = differ.definition_change(title, old, new)
         wiring = changes(_wiring(old), _wiring(new))

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from typing import Protocol, cast
 
 from pipeline.store import layout
 from pipeline.store.adapter import Adapter
@@ -42,6 +43,12 @@ class Shelf:
             if not self._sorted[index].startswith(start):
                 return
             yield self._sorted[index]
+
+
+class Creates(Protocol):
+    """All that is needed of an adapter to fill a store."""
+
+    def create(self, key: str, data: bytes) -> bool: ...
 
 
 def digest_of(name: object) -> str:
@@ -81,7 +88,7 @@ def record_of(number: int, parents: Iterable[int] = (), *, content: object = Non
     )
 
 
-def shelve(adapter: Adapter, record: Record) -> None:
+def shelve(adapter: Creates, record: Record) -> None:
     """Write a record and its edges, as `publish` does in the end."""
     adapter.create(layout.producer(record.content_digest, record.action_key), b"{}")
     for item in record.inputs:
@@ -89,14 +96,14 @@ def shelve(adapter: Adapter, record: Record) -> None:
     adapter.create(layout.action(record.action_key), record.to_bytes())
 
 
-def chain(adapter: Adapter, length: int) -> tuple[Record, Record]:
+def chain(adapter: Creates, length: int) -> tuple[Record, Record]:
     """Each artifact made from the one before; the first and the last."""
     for number in range(length):
         shelve(adapter, record_of(number, [number - 1] if number else []))
     return record_of(0), record_of(length - 1, [length - 2])
 
 
-def fan(adapter: Adapter, width: int) -> tuple[Record, Record]:
+def fan(adapter: Creates, width: int) -> tuple[Record, Record]:
     """One artifact that all the others are made from, and one that is made from all of them."""
     shelve(adapter, record_of(0))
     for number in range(1, width + 1):
@@ -108,6 +115,6 @@ def fan(adapter: Adapter, width: int) -> tuple[Record, Record]:
 
 def opened(adapter: Shelf) -> Store:
     """A store over the shelf, with nothing asked of it yet."""
-    store = Store(adapter)
+    store = Store(cast("Adapter", adapter))  # lineage writes nothing and opens no file
     adapter.num_requests.clear()
     return store
