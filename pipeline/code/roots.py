@@ -59,9 +59,10 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _location(name: str, spec: ModuleSpec) -> Path:
-    folders = list(spec.submodule_search_locations or ())
+    places = spec.submodule_search_locations or ()
+    folders = sorted({str(Path(place).resolve()) for place in places})  # sys.path may repeat one
     if len(folders) == 1:
-        return Path(folders[0]).resolve()
+        return Path(folders[0])
     if folders:
         msg = (
             f"package {name!r} lies in {len(folders)} folders ({', '.join(folders)}); "

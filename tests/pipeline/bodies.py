@@ -215,3 +215,9 @@ def count_threads_of_a_child(config, inputs, output):
         os._exit(threading.active_count())
     CALLS.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     output.write_bytes("a.txt", b"alpha")
+
+
+def read(config, inputs, output):
+    """One file from another step's file."""
+    CALLS.append("read")
+    output.write_bytes("a.txt", inputs["text"].read_bytes("a.txt").upper())

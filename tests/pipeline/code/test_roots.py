@@ -78,3 +78,11 @@ def test_a_package_spread_over_folders_is_an_error(tmp_path, monkeypatch):
 
     with pytest.raises(CodeError, match=r"'spread_lab' lies in 2 folders"):
         find_roots(["spread_lab"])
+
+
+def test_a_folder_that_stands_twice_on_the_import_path_holds_one_package(tmp_path, monkeypatch):
+    (tmp_path / "twice_lab").mkdir()
+    monkeypatch.syspath_prepend(f"{tmp_path}/../{tmp_path.name}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert find_roots(["twice_lab"]) == {"twice_lab": tmp_path.resolve() / "twice_lab"}

@@ -1,0 +1,54 @@
+"""What the players of a race do: one attempt, or a whole run, over a store of turns."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline import plan as planning
+from pipeline import provenance, run
+from pipeline.board import Board
+from pipeline.codebase import Codebase
+from pipeline.digests import RememberedDigests
+from pipeline.launch import make_executor
+from pipeline.recipes import Recipe, load_recipe
+from pipeline.store.claims import Observer
+from pipeline.store.store import Store
+from tests.pipeline.faulty import make_task, try_once
+
+PATIENT_S, IMPATIENT_S = 60.0, 0.0
+
+
+def attempt(store: Store, body: str = "write") -> tuple[str, str | None]:
+    """One attempt; how it ended."""
+    outcome = try_once(make_task(store.url, body))
+    return outcome.state, outcome.failure
+
+
+def submit(store: Store, limit_s: float = PATIENT_S, forced: tuple[str, ...] = ()) -> Any:
+    """A run of the racing recipe; what it computed itself, what counts, what failed."""
+    run._WAIT_S = 0.0
+    provenance._git = lambda project: {}  # no process per run
+    planning.Codebase = _codebase  # type: ignore[assignment, misc]  # read once, not per run
+    digests = RememberedDigests(Path(store.url).parent / "cache")
+    plan = planning.make_plan(_recipe(), store, digests)
+    game = run.Run(plan, Board(plan.dag.nodes), forced=frozenset(forced))
+    game._observer = Observer(store, limit_s=limit_s)
+    result = game.execute(lambda: make_executor("inline", plan.codebase))
+    return {
+        "own": {title: record.attempt for title, record in result.own.items()},
+        "counts": {title: record.attempt for title, record in result.records.loaded.items()},
+        "failed": [failure.failure for failure in result.failures],
+    }
+
+
+@cache
+def _recipe() -> Recipe:
+    return load_recipe("tests.pipeline.race_recipe", [])
+
+
+@cache
+def _codebase(*_: Any) -> Codebase:
+    recipe = _recipe()
+    return Codebase(planning.build(recipe.targets), recipe.module, recipe.project)
