@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.code.planned_imports import differing
 from pipeline.errors import CodeError, StepError
 
 if TYPE_CHECKING:
@@ -33,17 +31,12 @@ def check_modules(modules: dict[str, str]) -> None:
         CodeError: a module was imported from elsewhere, or was edited since it was planned.
 
     """
-    for name, expected in modules.items():
-        module = sys.modules.get(name)
-        origin = getattr(module, "__file__", None)
-        if origin is None:
-            continue
-        if hashlib.sha256(Path(origin).read_bytes()).hexdigest() != expected:
-            msg = (
-                f"module {name} was imported from {origin}, whose text is not the one that was "
-                "planned; it was edited meanwhile, or another copy shadows it: run again"
-            )
-            raise CodeError(msg)
+    for name, file in differing(modules).items():
+        msg = (
+            f"module {name} was imported from {file}, whose text is not the one that was "
+            "planned; it was edited meanwhile, or another copy shadows it: run again"
+        )
+        raise CodeError(msg)
 
 
 @contextmanager

@@ -109,8 +109,8 @@ def _url_faults(url: str) -> Iterator[None]:
         raise SourceError(msg) from error
     except Exception as error:
         msg = (
-            f"url {url!r} cannot be read: {error or type(error).__name__}; check your credentials "
-            "for this storage and the connection to it"
+            f"url {url!r} cannot be read: {str(error) or type(error).__name__}; check your "
+            "credentials for this storage and the connection to it"
         )
         raise SourceError(msg) from error
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pipeline.attempt import check_modules
+from pipeline.calling import check_modules
 from pipeline.errors import CodeError
 from pipeline.store import layout
 
@@ -107,7 +107,7 @@ def test_an_edit_while_a_step_runs_on_ray_changes_nothing_in_that_run(edited, tm
         check=False,
     )
 
-    assert json.loads(done.stdout)["state"] == "succeeded", done.stderr
+    assert json.loads(done.stdout)["state"] == "succeeded", done.stdout
     record = edited.store.record(json.loads(done.stdout)["targets"]["total"]["action_key"])
     assert record.code_digest == planned.closure("total").digest
     texts = edited.store.read(layout.code(record.code_digest))["texts"]
