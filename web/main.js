@@ -77,7 +77,7 @@ function show(name, digest, page) {
   Object.assign(shown, { name, digest });
   document.title = page.title === "Seaglass" ? page.title : `${page.title} - Seaglass`;
   trail.replaceChildren(...page.trail);
-  for (const section of page.sections) place(section);
+  page.sections.reduce((before, section) => place(section, before), null);
   const ids = new Set(page.sections.map((section) => section.id));
   for (const node of [...content.children]) if (!ids.has(node.id)) node.remove();
   if (isNew && wasStarted) {
@@ -86,11 +86,11 @@ function show(name, digest, page) {
   }
 }
 
-/** Build a section whose data changed; what was open or focused in it stays so. */
-function place(section) {
+/** Build a section whose data changed; what was open or focused in it stays so. Returns its node. */
+function place(section, before) {
   const data = JSON.stringify(section.data);
   const old = document.getElementById(section.id);
-  if (old !== null && shown.data.get(section.id) === data) return;
+  if (old !== null && shown.data.get(section.id) === data) return old;
   shown.data.set(section.id, data);
   const heading = section.title
     ? element("h2", { id: `${section.id}-title` }, section.title) : null;
@@ -99,14 +99,16 @@ function place(section) {
     heading, section.build(),
   );
   if (old === null) {
-    content.append(fresh);
-    return;
+    if (before === null) content.prepend(fresh);
+    else before.after(fresh);
+    return fresh;
   }
   const open = [...old.querySelectorAll("details[open]")].map((node) => node.id);
   const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
   old.replaceWith(fresh);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  return fresh;
 }
 
 function message(title, ...text) {

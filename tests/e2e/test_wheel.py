@@ -95,6 +95,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel):
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == {"pipeline", "steps", "model", "kernels", "recipes"}
     assert "steps/data/runtime_distributions.txt" in names
+    assert {f"pipeline/web/{file.name}" for file in (ROOT / "web").iterdir()} <= set(names)
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
@@ -147,6 +148,15 @@ def test_a_changed_line_of_a_body_runs_that_step_again(seaglass, lab):
     again = seaglass("run", "mylab/recipe.py", "--on", "inline", "--json")
 
     assert again["ran"] == ["count_words"]
+
+
+def test_the_page_is_published_from_the_wheel(seaglass, lab):
+    seaglass("run", "mylab/recipe.py", "--on", "inline", "--json")
+
+    done = seaglass("publish", "--to", "page", "--json")
+
+    assert done["num_written"] > done["num_documents"] > 2
+    assert {"index.html", "main.js", "data"} <= {path.name for path in (lab / "page").iterdir()}
 
 
 def test_a_package_with_a_name_of_ours_is_refused_by_name(bin_folder, lab):
