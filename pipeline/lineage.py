@@ -23,10 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How many neighbours of one artifact are read, and how many levels; None means all."""
+    """How many neighbours of one artifact are read, and how many levels; None means all.
+
+    Once `many` records are read, no further level is: twenty levels of twenty would be no bound.
+    """
 
     wide: int | None = None
     deep: int | None = None
+    many: int | None = None
+
+    def width(self, level: int, num_read: int) -> int | None:
+        """How many neighbours of each artifact of a level to read."""
+        is_deep = self.deep is not None and level >= self.deep
+        is_much = self.many is not None and num_read >= self.many
+        return 0 if is_deep or is_much else self.wide
 
 
 class Edge(NamedTuple):
@@ -86,7 +96,7 @@ def walk_up(store: Store, record: Record, bounds: Bounds = EVERYTHING) -> Lineag
     found = Lineage(start=record.action_key, direction="up", records={record.action_key: record})
     wave, level = [record], 0
     while wave:
-        width = bounds.wide if bounds.deep is None or level < bounds.deep else 0
+        width = bounds.width(level, len(found.records))
         asked = {
             (item.action_key, item.content_digest)
             for reader in wave
@@ -108,7 +118,7 @@ def walk_down(store: Store, record: Record, bounds: Bounds = EVERYTHING) -> Line
     promoted = Promotions(store).records
     wave, level = [record], 0
     while wave:
-        width = bounds.wide if bounds.deep is None or level < bounds.deep else 0
+        width = bounds.width(level, len(found.records))
         contents = {item.action_key: _contents(store, item, promoted) for item in wave}
         every = (content for many in contents.values() for content in many)
         readers = in_parallel(lambda content: consumers(store, content), every)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
 
 _FILES = 5
-_SCREEN = Bounds(wide=20, deep=20)
+_SCREEN = Bounds(wide=20, deep=20, many=100)
 _WIDE = 1_000
 
 

@@ -114,6 +114,22 @@ def test_the_tree_of_very_many_inputs_says_how_many_more(large_fan):
     assert shelf.num_requests["read"] == _SCREEN.wide + 1
 
 
+def test_a_tree_that_widens_at_each_level_stays_small():
+    shelf = Shelf()
+    for number in range(1 + 20 + 400):
+        record = record_of(number, [(number - 1) // 20] if number else [])
+        shelve(shelf, record)
+        if number > 20:
+            shelf.create(layout.consumer(record.content_digest, digest_of(number)), b"{}")
+    store = opened(shelf)
+
+    found = walk_down(store, record_of(0), _SCREEN)
+
+    assert len(found.records) == 1 + 20 + 400
+    assert text_of(store, found).count("... goes on, 1:") == 400
+    assert shelf.num_requests.total() < 1_000
+
+
 def test_json_of_very_many_consumers_is_complete(large_fan):
     shelf, first, last, size = large_fan
 

@@ -199,3 +199,24 @@ def test_without_the_client_the_command_says_what_to_install(project, repository
 
     assert done.returncode == 2
     assert "pip install 'seaglass[lineage]'" in done.stderr
+
+
+def test_the_command_prints_one_event_a_line(seaglass, ran):
+    lines = seaglass("lineage", "total", "--format", "openlineage").out.splitlines()
+
+    assert [json.loads(line)["job"]["name"] for line in lines[::2]] == ["read", "count", "total"]
+
+
+def test_the_command_sends_to_a_server(seaglass, ran, server):
+    answer = seaglass("lineage", "total", "--format", "openlineage", "--to", server.url)
+
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err == f"6 events sent to {server.url}\n"
+    assert len(server.received) == 6
+
+
+def test_a_place_for_events_without_events_is_wrong_use(seaglass, ran):
+    answer = seaglass("lineage", "total", "--to", "events.ndjson")
+
+    assert answer.code == 2
+    assert "--to events.ndjson is for OpenLineage events; add --format openlineage" in answer.err
