@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pipeline.imported import BODY as IMPORTED
 from pipeline.process import host_id, this_process
+from pipeline.rebuild_cost import EvictedCopy, RebuildCosts
 from pipeline.store.adapter import in_parallel
 from pipeline.store.census import Census, copy_key, live_copies, take_census
 from pipeline.store.claims import LIMIT_S, Held, Observer
@@ -44,9 +46,14 @@ _POLL_S = 0.5
 
 @dataclass(kw_only=True)
 class Eviction:
-    """What a gc has evicted, or would evict. `unnamed` are the data objects, by attempt."""
+    """What a gc has evicted, or would evict.
+
+    `rows` says of each of `copies` what it is and what it costs to have it again; `unnamed` are the
+    data objects that go, by attempt, with those of copies and pieces.
+    """
 
     copies: list[CopyId] = field(default_factory=list)
+    rows: list[EvictedCopy] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     unnamed: dict[str, list[str]] = field(default_factory=dict)
     size_bytes: int = 0
@@ -75,7 +82,7 @@ class Collector:
         found = Eviction(
             copies=evictable(self._store, census, needed), parts=_idle_parts(census, needed)
         )
-        self._weigh(found, self._sweep(census, found, needed))
+        self._weigh(found, census, self._sweep(census, found, needed))
         return found
 
     def collect(self) -> Eviction:
@@ -92,7 +99,7 @@ class Collector:
         for key in found.parts:
             bury_part(self._store, key, reason=EVICTED, what="its action is done")
         sweep = self._sweep(census, found, needed)
-        self._weigh(found, sweep)
+        self._weigh(found, census, sweep)
         sweep.delete(found.unnamed)
         return found
 
@@ -158,8 +165,9 @@ class Collector:
         buried = [*map(copy_key, found.copies), *found.parts]
         return Sweep(self._store, census, buried=buried, spared=census.open | needed.held)
 
-    def _weigh(self, found: Eviction, sweep: Sweep) -> None:
-        """Fill in the data objects that go, and their bytes."""
+    def _weigh(self, found: Eviction, census: Census, sweep: Sweep) -> None:
+        """Fill in the data objects that go, their bytes, and the cost of having them again."""
+        found.rows = RebuildCosts(self._store, census, found.copies).rows()
         found.unnamed = sweep.unnamed()
         keys = [key for keys in found.unnamed.values() for key in keys]
         sizes = in_parallel(self._store.adapter.size_bytes, keys)
@@ -175,13 +183,13 @@ def evictable(store: Store, census: Census, needed: Needed) -> list[CopyId]:
     }
     unnamed = [copy for c, copies in ended.items() if c not in needed.contents for copy in copies]
     surplus = [copy for c, copies in ended.items() if c in needed.contents for copy in copies[:-1]]
-    runs = in_parallel(lambda copy: _run_of(store, census, copy), [*unnamed, *surplus])
-    made = {copy.content_digest for copy in unnamed if runs[copy] in needed.last_runs}
+    seals = in_parallel(lambda copy: _seal(store, census, copy), [*unnamed, *surplus])
+    kept = {copy.content_digest for copy in unnamed if _keeps_one(seals[copy], needed)}
     return [
         copy
-        for copy in runs
-        if runs[copy] not in needed.runs
-        and (copy.content_digest not in made or copy != ended[copy.content_digest][-1])
+        for copy, seal in seals.items()
+        if _run_of(seal) not in needed.runs
+        and (copy.content_digest not in kept or copy != ended[copy.content_digest][-1])
     ]
 
 
@@ -195,8 +203,16 @@ def _idle_parts(census: Census, needed: Needed) -> list[str]:
     ]
 
 
-def _run_of(store: Store, census: Census, copy: CopyId) -> str | None:
-    """The run that made a copy; None where its attempt has no seal that could be read."""
+def _keeps_one(seal: dict[str, Any], needed: Needed) -> bool:
+    """Whether one copy stays though no name points at it: imported bytes no one can build again."""
+    return _run_of(seal) in needed.last_runs or seal.get("body") == IMPORTED
+
+
+def _seal(store: Store, census: Census, copy: CopyId) -> dict[str, Any]:
+    """The record in the seal of the attempt that wrote a copy; empty where it has none."""
     end = store.end(census.ended[copy.attempt], copy.attempt)
-    record = None if end is None else end.record
-    return None if record is None else record["provenance"].get("run")
+    return {} if end is None or end.record is None else end.record
+
+
+def _run_of(seal: dict[str, Any]) -> str | None:
+    return seal.get("provenance", {}).get("run")

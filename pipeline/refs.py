@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.store.adapter import in_parallel
+from pipeline.store.condemned import renew
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,8 @@ def move_refs(plan: Plan, records: Mapping[str, Record], run_id: str | None) -> 
         plan.store.prepare()  # it may be new, where all was found upstream
     for name in moved:
         plan.store.add_ref(name, {**wanted[name], "run": run_id})
+    if moved:
+        renew(plan.store, {wanted[name]["content_digest"] for name in moved})
 
 
 def follow_promotion(store: Store, record: Record) -> list[str]:
@@ -42,6 +45,7 @@ def follow_promotion(store: Store, record: Record) -> list[str]:
         if row.get("action_key") == record.action_key and row["attempt"] != record.attempt:
             store.add_ref(row["name"], {**entry_of(row["title"], record), "run": row["run"]})
             moved.append(row["name"])
+    renew(store, [record.content_digest])
     return sorted(moved)
 
 

@@ -31,6 +31,9 @@ VERBS = {
     "lineage": "pipeline.cli.lineage:lineage",
     "diff": "pipeline.cli.diff:diff",
     "why": "pipeline.cli.why:why",
+    "verify": "pipeline.cli.verify:verify",
+    "gc": "pipeline.cli.gc:gc",
+    "pin": "pipeline.cli.pin:pin",
     "serve": "pipeline.cli.serve:serve",
     "publish": "pipeline.cli.publish:publish",
 }

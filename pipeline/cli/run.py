@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,7 +36,7 @@ from pipeline.refs import move_refs
 from pipeline.run import Run, RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
 
@@ -64,12 +66,10 @@ def run(
     screen = console()
     loaded = load_recipe(recipe, settings)
     store, digests = opened(store_url, upstream), RememberedDigests()
-    plan = make_plan(loaded, store, digests, selectors=targets, frozen=frozen)
-    if plan.resolution.misses:
-        result = _execute(plan, where, screen, quiet=as_json)
-    else:
-        move_refs(plan, plan.resolution.records, None)
-        result = RunResult(run_id=None, records=plan.resolution.records)
+    plan, result = _run_until_settled(
+        partial(make_plan, loaded, store, digests, selectors=targets, frozen=frozen),
+        partial(_execute, where=where, screen=screen, quiet=as_json),
+    )
     if as_json:
         print_json(_document(plan, result))
     elif result.is_good:
@@ -86,7 +86,24 @@ def _command(recipe: str, targets: Sequence[str], settings: Sequence[str]) -> st
     return " ".join([*words, *(f"--set {shlex.quote(s)}" for s in settings)])
 
 
-def _execute(plan: Plan, where: str, screen: Console, *, quiet: bool) -> RunResult:
+def _run_until_settled(
+    make: Callable[[], Plan], run_one: Callable[[Plan], RunResult]
+) -> tuple[Plan, RunResult]:
+    """Plan and run; again where lost bytes came out otherwise, for what had read the old ones."""
+    plan = make()
+    result = last = run_one(plan)
+    while last.is_good and last.promoted:
+        plan = make()
+        last = run_one(plan)
+        run_id, own = last.run_id or result.run_id, result.own | last.own
+        result = replace(last, run_id=run_id, own=own, promoted=result.promoted | last.promoted)
+    return plan, result
+
+
+def _execute(plan: Plan, *, where: str, screen: Console, quiet: bool) -> RunResult:
+    if not plan.resolution.misses:
+        move_refs(plan, plan.resolution.records, None)
+        return RunResult(run_id=None, records=plan.resolution.records)
     board = Board(plan.dag.nodes)
     for title in plan.dag.nodes:
         if title not in plan.resolution.misses:

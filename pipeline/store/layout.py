@@ -248,6 +248,11 @@ def code(digest: str) -> str:
     return f"v1/code/{digest}.json"
 
 
+def run_folder(run_id: str) -> str:
+    """Prefix of everything that one run has written down."""
+    return f"v1/runs/{run_id}"
+
+
 def run(run_id: str, name: str) -> str:
     """An object of one run: `plan.json`, `end.json`."""
     return f"v1/runs/{run_id}/{name}"
