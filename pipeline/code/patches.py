@@ -37,12 +37,18 @@ def patches(module: ModuleSource, finder: EffectFinder) -> list[Patch]:
     """The changes that importing a module makes in other first-party modules."""
     found: dict[Patch, None] = {}
     for statement in finder.effects(module):
-        for parts in _changed(statement, finder):
-            for owner in finder.resolver.resolve(Target(module.name, parts)):
-                if isinstance(owner, Symbol | Whole) and owner.module != module.name:
-                    place = f"{module.path}:{statement.first_line}"
-                    found[Patch(module.name, owner.module, place)] = None
+        place = f"{module.path}:{statement.first_line}"
+        for changed in sorted(_owners(statement, finder) - {module.name}):
+            found[Patch(module.name, changed, place)] = None
     return list(found)
+
+
+def _owners(statement: Statement, finder: EffectFinder) -> set[str]:
+    """Names of the first-party modules that own what a statement changes."""
+    module, resolver = statement.module.name, finder.resolver
+    changed = [Target(module, parts) for parts in _changed(statement, finder)]
+    owners = [owner for target in changed for owner in resolver.resolve(target)]
+    return {owner.module for owner in owners if isinstance(owner, Symbol | Whole)}
 
 
 def _changed(statement: Statement, finder: EffectFinder) -> Iterator[tuple[str, ...]]:
