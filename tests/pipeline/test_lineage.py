@@ -11,6 +11,7 @@ from pipeline.mermaid import mermaid, quoted
 from pipeline.store import layout
 from pipeline.store.local import LocalAdapter
 from pipeline.store.objects import Waiver
+from pipeline.store.promotions import promote
 from pipeline.store.store import Store
 from pipeline.store.waivers import accept
 from tests.pipeline.many import Shelf, chain, digest_of, fan, opened, record_of, shelve
@@ -242,3 +243,33 @@ def test_mermaid_writes_what_could_be_syntax_as_codes(name):
 def test_no_name_ends_a_mermaid_label():
     names = "".join(HOSTILE)
     assert not set(quoted(names + "\n\r\t")) & set("\"'`[]{}()<>|&%$\\:\n\r\t")
+
+
+@pytest.fixture
+def promoted(project):
+    """A step with two results, the second of which was promoted, and what was made from each."""
+    random = '__import__("os").urandom(4).hex()'
+    project.edit("bodies.py", '"counts.json", kept)', f'"counts.json", {{"a": {random}}})')
+    project.edit("bodies.py", "sum(counts.values())", 'counts["a"]')
+    first = project.run()
+    other = project.run(forced=["count"]).own["count"]
+    promote(project.store, first.records["count"], other.attempt, reason="better", by={})
+    return project.store, first.records, project.run().records
+
+
+def test_an_artifact_made_from_promoted_bytes_leads_up_to_them(promoted):
+    store, before, after = promoted
+
+    found = [walk_up(store, records["total"]) for records in (before, after)]
+
+    contents = [one.records[before["count"].action_key].content_digest for one in found]
+    assert contents == [before["count"].content_digest, after["count"].content_digest]
+    assert len(set(contents)) == 2
+
+
+def test_what_was_made_from_any_result_of_a_step_is_below_it(promoted):
+    store, before, after = promoted
+
+    found = walk_down(store, before["count"])
+
+    assert {before["total"].action_key, after["total"].action_key} <= found.records.keys()
