@@ -102,7 +102,7 @@ def _close_run(store: Store, run_id: str) -> None:
     bodies = [event["body"] or {} for event in read_events(store, run_id)]
     keys = dict.fromkeys(body["action_key"] for body in bodies if "action_key" in body)
     close_attempts(store, run_id, keys, by=by)
-    end = {"state": CANCELLED, "by": by, "steps": {}, "failures": []}
+    end: dict[str, Any] = {"state": CANCELLED, "by": by, "steps": {}, "failures": []}
     store.create(layout.run(run_id, "end.json"), end)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline import board as states
 from pipeline.attempt import Outcome
@@ -366,7 +366,7 @@ class Run:
             for title, record in self._records.loaded.items()
         }
         failures = [vars(failure) | {"log": list(failure.log)} for failure in self._result.failures]
-        document = {"state": state, "steps": rows, "failures": failures}
+        document: dict[str, Any] = {"state": state, "steps": rows, "failures": failures}
         if state == CANCELLED:
             document["by"] = who_cancelled(self._store, self.run_id)
         self._store.create(layout.run(self.run_id, "end.json"), document)
