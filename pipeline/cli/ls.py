@@ -22,6 +22,7 @@ from pipeline.errors import CorruptError
 from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
+from pipeline.store.pins import all_pins
 
 if TYPE_CHECKING:
     from pipeline.store.objects import Record
@@ -92,8 +93,9 @@ def _run(store: Store, recipe: str, run_id: str) -> dict[str, Any]:
 
 
 def _name(row: dict[str, Any]) -> str:
-    """A target's own name, and the step behind it."""
-    return row["name"] if row["step"] == row["name"] else f"{row['name']} = {row['step']}"
+    """A target's own name, and the step behind it; and whether gc must leave it."""
+    step = "" if row["step"] == row["name"] else f" = {row['step']}"
+    return row["name"] + step + (" (pinned)" if row["pinned"] else "")
 
 
 def _readable(store: Store, action_key: str) -> Record | None:
@@ -117,6 +119,7 @@ def _named(store: Store) -> list[dict[str, Any]]:
 def _rows(store: Store) -> list[dict[str, Any]]:
     refs = [row for row in _named(store) if "action_key" in row]
     records = in_parallel(partial(_readable, store), (row["action_key"] for row in refs))
+    pins = all_pins(store)
     rows = []
     for ref in refs:
         record = records[ref["action_key"]]
@@ -131,6 +134,7 @@ def _rows(store: Store) -> list[dict[str, Any]]:
                 "action_key": record.action_key,
                 "num_files": record.num_files,
                 "size_bytes": record.size_bytes,
+                "pinned": pins.get(record.content_digest, {}).get("reason"),
                 "started": record.provenance.get("started", ""),
                 "seconds": record.provenance.get("seconds"),
             }

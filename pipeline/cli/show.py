@@ -26,6 +26,7 @@ from pipeline.redaction import redacted
 from pipeline.shown import TYPE_KEY, flat
 from pipeline.standing import standing_of
 from pipeline.store import layout
+from pipeline.store.pins import pinned
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,7 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
             return 0
     record = find_record(store, artifact)
     manifest = store.manifest(record.content_digest)
+    pin = pinned(store, record.content_digest)
     digests = RememberedDigests()
     summary = summary_of(store, record, digests)
     place = redacted(holder(store, record).url)
@@ -59,10 +61,13 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
     if as_json:
         files = [asdict(entry) for entry in manifest.files]
         row = {"record": asdict(record), "files": files, "summary": summary, "store": place}
-        print_json(row | standing.to_json())
+        print_json(row | standing.to_json() | {"pin": pin})
         return 0
     screen = console()
     _print_record(record, screen, place=place)
+    if pin is not None:
+        text = f"pinned by {pin['by'].get('user', '?')}: {pin['reason']}"
+        screen.print(text, markup=False, soft_wrap=True)
     print_standing(standing, record, screen)
     found = table("file", ">size", "=sha256")
     for entry in manifest.files[:_FILES]:
