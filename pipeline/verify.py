@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.damage import Damage
 from pipeline.errors import CorruptError
+from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel, storage_faults
 from pipeline.store.census import copy_key, live_copies
@@ -216,18 +217,16 @@ class Verifier:
         return None
 
     def _place(self, key: str) -> str:
-        return f"{self._store.url}/{key}"
+        return redacted(f"{self._store.url}/{key}")
 
 
 def _beside(record: Record) -> list[str]:
     """The keys of the edges and the marker that a record comes with."""
     made = record.content_digest
-    edges = [layout.consumer(item.content_digest, record.action_key) for item in record.inputs]
-    return [
-        layout.producer(made, record.action_key),
-        layout.marker(record.recipe_digest, record.action_key),
-        *edges,
-    ]
+    found = [layout.consumer(item.content_digest, record.action_key) for item in record.inputs]
+    if not any(item.waivers for item in record.inputs):  # those can be revoked, a marker cannot
+        found.append(layout.marker(record.recipe_digest, record.action_key))
+    return [layout.producer(made, record.action_key), *found]
 
 
 def damage_rows(damages: Iterable[Damage]) -> list[dict[str, object]]:
