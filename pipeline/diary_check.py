@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.damage import Damage
 from pipeline.diary import GENESIS
+from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
 
@@ -120,7 +121,7 @@ class _Diary:
                 yield title
 
     def _add(self, key: str, what: str) -> None:
-        place = f"{self._store.url}/{key}"
+        place = redacted(f"{self._store.url}/{key}")
         self.damages.append(Damage(kind="diary", subject=self._run, place=place, what=what))
 
 

@@ -16,7 +16,7 @@ from pipeline.provenance import version
 from pipeline.redaction import redacted
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import FrameType, TracebackType
 
 VERBS = {
     "run": "pipeline.cli.run:run",
@@ -84,6 +84,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point: errors meant for people become one message and an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    sys.excepthook = _show_masked
     _keep_stdout()
     debug = bool(os.environ.get("SEAGLASS_DEBUG")) or "--debug" in sys.argv
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
@@ -102,6 +103,17 @@ def main() -> None:
         click.echo("interrupted; what is finished is kept: run the same command to go on", err=True)
         sys.exit(INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_masked(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """The traceback of `--debug` or of a bug, without secrets."""
+    import traceback  # noqa: PLC0415 - only on a crash
+
+    click.echo(
+        redacted("".join(traceback.format_exception(kind, error, trace))), err=True, nl=False
+    )
 
 
 def _keep_stdout() -> None:

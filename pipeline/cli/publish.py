@@ -9,6 +9,7 @@ import click
 from pipeline.cli.options import json_option, opened, options, print_json, store_option
 from pipeline.cli.text import size
 from pipeline.digests import RememberedDigests
+from pipeline.redaction import redacted, redacted_value
 from pipeline.site.pages import Pages
 from pipeline.site.publish import publish_site
 
@@ -32,8 +33,8 @@ def publish(*, target: str, store_url: str, as_json: bool) -> int:
     done = publish_site(Pages(opened(store_url), digests), target)
     digests.save()
     if as_json:
-        print_json(asdict(done))
+        print_json(redacted_value(asdict(done)))
     else:
         what = f"{done.num_documents:,} documents, {done.num_written:,} files written"
-        click.echo(f"{done.url}/index.html  ({what}, {size(done.size_bytes)} in all)")
+        click.echo(f"{redacted(done.url)}/index.html  ({what}, {size(done.size_bytes)} in all)")
     return 0
