@@ -32,6 +32,7 @@ from pipeline.lineage import (
     walk_up,
 )
 from pipeline.mermaid import mermaid
+from pipeline.redaction import redacted
 from pipeline.store.waivers import read_waiver
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _export(store: Store, found: Lineage, target: str | None) -> None:
             click.echo(openlineage.line_of(event))
     else:
         count = openlineage.send(events, target)
-        click.echo(f"{count} events sent to {target}", err=True)
+        click.echo(redacted(f"{count} events sent to {target}"), err=True)
 
 
 def _tree(store: Store, found: Lineage, *, files: bool) -> Tree:
