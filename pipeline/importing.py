@@ -103,12 +103,12 @@ def import_files(
     store.prepare()
     attempt = layout.new_id()
     key = digest(("seaglass-import/1", attempt))
-    claim = acquire(Observer(store), key, this_process(attempt, attempt))
+    claim = acquire(Observer(store), key, this_process(attempt, attempt, title=wanted.name))
     assert isinstance(claim, Claim), "nobody else can know the key"
     pulse = Pulse()
     try:
         with Heartbeat(store, claim, pulse.row) as beat:
-            pulse.should_stop = lambda: beat.lost
+            pulse.why_stop = beat.why_stop
             incoming = _Incoming(store, wanted, claim, told=_Told(pulse, progress))
             return incoming.take(origin)
     except BaseException as error:
@@ -249,7 +249,7 @@ def _blocks(origin: Origin, file: OriginFile) -> Iterator[bytes]:
         with origin.open(file) as source:
             yield from iter(partial(source.read, COPY_BYTES), b"")
     except Exception as error:  # every storage has errors of its own
-        msg = f"{file.location!r} cannot be read: {error or type(error).__name__}"
+        msg = f"{file.location!r} cannot be read: {str(error) or type(error).__name__}"
         raise SourceError(msg) from error
 
 

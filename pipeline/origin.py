@@ -102,15 +102,15 @@ class _LocalOrigin:
         if not stat.S_ISDIR(found.st_mode):
             msg = f"origin {self.url} is neither a file nor a folder"
             raise SourceError(msg)
-        folders = [self._root]
+        folders = [str(self._root)]
         while folders:
             with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(Path(entry.path))
-                    else:
-                        relative = Path(entry.path).relative_to(self._root).as_posix()
-                        yield _plain(relative, entry)
+                below = list(entries)
+            folders += [entry.path for entry in below if entry.is_dir(follow_symlinks=False)]
+            for entry in below:
+                if not entry.is_dir(follow_symlinks=False):
+                    relative = Path(entry.path).relative_to(self._root).as_posix()
+                    yield _plain(relative, entry)
 
 
 class _RemoteOrigin:
@@ -132,7 +132,7 @@ class _RemoteOrigin:
         except SourceError:
             raise
         except Exception as error:  # the same
-            msg = f"origin {self.url} cannot be read: {error or type(error).__name__}"
+            msg = f"origin {self.url} cannot be read: {str(error) or type(error).__name__}"
             raise SourceError(msg) from error
         rows = {name: info for name, info in found.items() if not name.endswith("/")}
         cut = len(self._root) + 1

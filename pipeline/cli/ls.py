@@ -95,7 +95,7 @@ def _run(store: Store, recipe: str, run_id: str) -> dict[str, Any]:
 def _name(row: dict[str, Any]) -> str:
     """A target's own name, and the step behind it; and whether gc must leave it."""
     step = "" if row["step"] == row["name"] else f" = {row['step']}"
-    return row["name"] + step + (" (pinned)" if row["pinned"] else "")
+    return f"{row['name']}{step}{' (pinned)' if row['pinned'] else ''}"
 
 
 def _readable(store: Store, action_key: str) -> Record | None:

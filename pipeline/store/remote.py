@@ -111,7 +111,7 @@ class RemoteAdapter:
 
     def _check_index(self) -> None:
         """Whether this web server lists folders; if not, all of them look empty."""
-        with suppress(FileNotFoundError), self._access(FORMAT_KEY):
+        with suppress(FileNotFoundError, StoreError), self._access(FORMAT_KEY):
             names = self._filesystem.ls(f"{self._root}/", detail=False)
             if any(name.rstrip("/").endswith(f"/{FORMAT_KEY}") for name in names):
                 return

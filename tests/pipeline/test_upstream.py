@@ -1,12 +1,7 @@
 """--from: stores that are read after one's own and never written."""
 
-import base64
 import json
-import os
-from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
@@ -349,81 +344,3 @@ def test_a_rerun_of_a_step_upstream_is_compared_and_kept_here(outsider, recipe, 
 
     assert answer.json["steps"][0]["reproduced"]
     assert len(open_store(str(public.root / "own")).adapter.list("v1/locations")) == 1
-
-
-# ---------------------------------------------------------------------------------- over the web
-
-
-class Server(SimpleHTTPRequestHandler):
-    """Serves a folder with an index to whoever knows the password."""
-
-    has_index = True
-
-    def do_GET(self):
-        expected = base64.b64encode(f"ann:{SECRET}".encode()).decode()
-        if self.headers.get("Authorization") != f"Basic {expected}":
-            self.send_error(401)
-        else:
-            super().do_GET()
-
-    def list_directory(self, path):
-        if not self.has_index:
-            self.send_error(403)
-            return None
-        return super().list_directory(path)
-
-    def log_message(self, *_):
-        """Not on the screen of a test."""
-
-
-@contextmanager
-def served(folder, *, has_index=True):
-    handler = type("Handler", (Server,), {"has_index": has_index})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://ann:{SECRET}@127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-def test_a_store_on_the_web_can_be_upstream(outsider, recipe, public):
-    with served(public.root / "store") as url:
-        answer = outsider("run", *recipe, "--from", url, "--on", "inline", "--json")
-
-    assert answer.code == 0, answer.err
-    assert answer.json["ran"] == ["longest"]
-
-
-def test_a_password_in_its_url_is_kept_nowhere(outsider, recipe, public):
-    public.edit("bodies.py", "max(counts, key=counts.get)", "1 / 0")
-
-    with served(public.root / "store") as url:
-        answers = [
-            outsider(*words, "--from", url)
-            for words in (
-                ["run", *recipe, "--on", "inline"],
-                ["plan", *recipe],
-                ["ls"],
-                ["ls", "--runs", "--json"],
-                ["show", "total"],
-                ["show", "nothing"],
-            )
-        ]
-
-    kept = [p for p in (public.root / "own").rglob("*") if p.is_file()]
-    assert kept
-    assert not [p for p in kept if SECRET.encode() in p.read_bytes()]
-    assert SECRET not in "".join(answer.out + answer.err for answer in answers)
-
-
-def test_a_web_server_without_an_index_is_refused_clearly(outsider, recipe, public):
-    with served(public.root / "store", has_index=False) as url:
-        answer = outsider("plan", *recipe, "--from", url)
-
-    assert answer.code == 1
-    assert "Traceback" not in answer.err
-    assert os.linesep not in answer.err.strip()
