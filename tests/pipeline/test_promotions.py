@@ -1,5 +1,7 @@
 """Promotions: another attempt's result counts, and what was made from the old bytes does not."""
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.artifacts import find_record
@@ -7,7 +9,7 @@ from pipeline.attempts import attempts_at
 from pipeline.errors import StoreError
 from pipeline.refs import follow_promotion
 from pipeline.store.promotions import current_record, promote, promotions_of
-from pipeline.store.store import EVICTED
+from pipeline.store.store import EVICTED, open_store
 
 # `draw` makes other bytes every time it computes; `twin` makes those of the first draw.
 RECIPE = """
@@ -215,3 +217,62 @@ def test_a_step_that_found_the_record_meanwhile_takes_the_promoted_result(lab):
     result = lab.run(forced=["middle"])
 
     assert result.own["middle"].inputs[0].content_digest == drawn(lab)[1].content_digest
+
+
+def outsider(project, tmp_path):
+    """Somebody else's store that leans on the project's."""
+    return replace(project, store=open_store(str(tmp_path / "own"), [project.store.url]))
+
+
+def test_a_rerun_into_an_own_store_hides_no_record_upstream(lab, tmp_path):
+    other = outsider(lab, tmp_path)
+
+    result = other.run(forced=["draw"])
+
+    assert result.own["draw"].content_digest != result.records["draw"].content_digest
+    assert result.records["draw"] == lab.plan().store.record(result.own["draw"].action_key)
+    assert set(states(other).values()) == {"cached"}
+
+
+def test_an_outsider_promotes_for_the_own_store_only(lab, tmp_path):
+    other = outsider(lab, tmp_path)
+    own = other.run(forced=["draw"]).own["draw"]
+
+    promote(other.store, lab.store.record(own.action_key), own.attempt, reason="mine", by=BY)
+
+    assert other.plan(selectors=["last"]).resolution.misses == {"middle", "last"}
+    assert set(states(lab).values()) == {"cached"}
+
+
+def test_an_outsider_reads_the_promotion_of_a_store_upstream(lab, tmp_path):
+    choose(lab, drawn(lab)[1].attempt)
+
+    found = outsider(lab, tmp_path).plan(selectors=["last"]).resolution
+
+    assert found.misses == {"middle", "last"}
+
+
+WIDE = """
+    from pipeline.step import Step
+
+
+    def dag(path: str):
+        draw = Step("draw", "PACKAGE.bodies:draw")
+        return {
+            f"copy{n}": Step(f"copy{n}", "PACKAGE.bodies:copy", inputs={"a": draw})
+            for n in range(70)
+        }
+    """
+
+
+def test_in_a_dag_that_is_asked_by_listings_every_dependant_is_no_hit(make_project, tmp_path):
+    bodies = BODIES.replace("COUNTER", str(tmp_path / "counter"))
+    project = make_project({"recipe.py": WIDE, "bodies.py": bodies})
+    project.run()
+    project.run(forced=["draw"])
+
+    choose(project, drawn(project)[1].attempt)
+
+    plan = project.plan()
+    assert len(plan.resolution.misses) == 70
+    assert plan.steps[1].causes == ("input draw was promoted: cleaner",)

@@ -9,6 +9,7 @@ from pipeline.errors import UsageError
 from pipeline.store.objects import Waiver
 from pipeline.store.store import open_store
 from pipeline.store.waivers import Waivers, accept
+from pipeline.verify import Verifier
 
 
 def edit(project, number=1):
@@ -139,6 +140,14 @@ def test_after_the_revocation_equal_bytes_are_found_by_them(edited):
     assert edited.plan().resolution.records["total"].action_key
 
 
+def test_a_store_that_leans_on_waivers_is_found_whole(edited):
+    say(edited, "count")
+    edited.edit("bodies.py", '"facts": {"total": 3}', '"facts": {"total": 4}')
+    made = edited.run().own["total"]
+
+    assert Verifier(edited.store, mend=False).records([made.action_key]) == []
+
+
 def test_a_revoked_waiver_can_be_given_again(edited):
     say(edited, "count")
     revoke(edited, "count")
@@ -232,6 +241,37 @@ def test_a_word_of_the_own_store_outweighs_one_upstream(tmp_path):
 
     assert list(Waivers(own, ["d" * 64]).predecessors("d" * 64)) == []
     assert list(Waivers(upstream, ["d" * 64]).predecessors("d" * 64)) != []
+
+
+def test_in_a_dag_that_is_asked_by_listings_waivers_count_as_well(make_project):
+    recipe = """
+        from pipeline.step import Step
+
+
+        def dag(path: str):
+            first = Step("first", "PACKAGE.bodies:first")
+            return {
+                f"copy{n}": Step(f"copy{n}", "PACKAGE.bodies:copy", inputs={"a": first})
+                for n in range(70)
+            }
+        """
+    bodies = """
+        def first(config, inputs, output):
+            output.write_bytes("a.txt", b"a")
+
+
+        def copy(config, inputs, output):
+            output.write_bytes("a.txt", inputs["a"].read_bytes("a.txt"))
+        """
+    project = make_project({"recipe.py": recipe, "bodies.py": bodies})
+    project.run()
+    project.edit("bodies.py", 'b"a")', 'b"A".lower())')
+
+    (waiver,) = say(project, "first")
+
+    found = project.plan(everything=True).resolution
+    assert found.misses == set()
+    assert set(found.waivers.values()) == {(waiver,)}
 
 
 SHARDS = {
