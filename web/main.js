@@ -38,6 +38,7 @@ async function fetched(path) {
 async function refresh() {
   clearTimeout(timer);
   const name = wanted();
+  const began = performance.now();
   try {
     const head = await fetched(`data/${name}.head.json`);
     if (name !== wanted()) return; // the reader has gone on; another refresh is under way
@@ -49,13 +50,14 @@ async function refresh() {
       show(name, head.digest, PAGES[found.kind](found));
     }
     failures = 0;
-    say(`live, asked every ${POLL_MS / 1000} s`);
+    say("live");
   } catch (error) {
     failures += 1;
     if (failures === 1) say(`no answer since ${new Date().toISOString().slice(11, 19)} UTC`);
     if (shown.name !== name) show(name, null, unreachablePage(error));
   } finally {
-    const wait = Math.min(POLL_MS * 2 ** Math.min(failures, 4), SLOWEST_MS);
+    const took = performance.now() - began; // a slow answer is work: ask for it less often
+    const wait = Math.min(Math.max(POLL_MS * 2 ** Math.min(failures, 4), 5 * took), SLOWEST_MS);
     clearTimeout(timer);
     if (!document.hidden) timer = setTimeout(refresh, wait);
   }

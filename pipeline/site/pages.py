@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections import deque
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.errors import CorruptError
 from pipeline.site.anonymity import Anonymizer
 from pipeline.site.artifacts import artifact_document
 from pipeline.site.facts import read_run
 from pipeline.site.overview import overview_document
-from pipeline.site.runs import run_document
+from pipeline.site.runs import is_settled, run_document
 from pipeline.store.objects import dump
 from pipeline.store.promotions import current_record
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
 
 OVERVIEW = "overview"
+KEPT_RUNS = 64
 _RUN = re.compile(r"runs/(\d{8}T\d{12}-[0-9a-f]{16})")
 _ARTIFACT = re.compile(r"artifacts/([0-9a-f]{64})")
 
@@ -38,6 +39,7 @@ class Pages:
         self._store = store
         self._digests = digests
         self._anonymizer = Anonymizer.of_this_process()
+        self._ended: dict[str, tuple[list[str], dict[str, Any]]] = {}
 
     def document(self, name: str) -> dict[str, Any] | None:
         """The document of a name, or None where the store has nothing of it.
@@ -66,14 +68,29 @@ class Pages:
         if name == OVERVIEW:
             return overview_document(self._store, self._anonymizer)
         if match := _RUN.fullmatch(name):
-            run = read_run(self._store, match[1])
-            return None if run is None else run_document(self._store, run, self._anonymizer)
+            return self._run(match[1])
         if match := _ARTIFACT.fullmatch(name):
             record = current_record(self._store, match[1])
             if record is None:
                 return None
             return artifact_document(self._store, record, self._anonymizer, digests=self._digests)
         return None
+
+    def _run(self, run_id: str) -> dict[str, Any] | None:
+        """A run; one that has ended is built once, until somebody adds to its diary."""
+        written = self._store.list_all(f"v1/runs/{run_id}")
+        before, document = self._ended.get(run_id, (None, {}))
+        if before == written:
+            return document
+        run = read_run(self._store, run_id)
+        if run is None:
+            return None
+        document = run_document(self._store, run, self._anonymizer)
+        if is_settled(document):
+            if len(self._ended) >= KEPT_RUNS:
+                self._ended.clear()
+            self._ended[run_id] = (written, document)
+        return document
 
 
 def links(document: dict[str, Any]) -> list[str]:
@@ -92,7 +109,16 @@ def links(document: dict[str, Any]) -> list[str]:
     return []
 
 
-def body_and_head(document: dict[str, Any]) -> tuple[bytes, bytes]:
-    """A document as bytes, and the bytes of its head."""
+class Built(NamedTuple):
+    """A document as bytes, its digest, and the bytes of its head."""
+
+    body: bytes
+    digest: str
+    head: bytes
+
+
+def to_bytes(document: dict[str, Any]) -> Built:
+    """The bytes of a document and of its head."""
     body = dump(document)
-    return body, dump({"digest": sha256(body).hexdigest()})
+    digest = sha256(body).hexdigest()
+    return Built(body, digest, dump({"digest": digest}))

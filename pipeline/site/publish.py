@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import fsspec
 
 from pipeline.errors import StoreError, UsageError
-from pipeline.site.pages import body_and_head
+from pipeline.site.pages import to_bytes
 from pipeline.site.static import content_type, static_files
 from pipeline.store.adapter import in_parallel, storage_faults
 from pipeline.store.objects import dump
@@ -68,8 +68,8 @@ def publish_site(pages: Pages, url: str) -> Published:
     heads: dict[str, bytes] = {}
     num_documents = 0
     for name, document in pages.crawl():
-        body, head = body_and_head(document)
-        bodies[f"data/{name}.json"], heads[f"data/{name}.head.json"] = body, head
+        one = to_bytes(document)
+        bodies[f"data/{name}.json"], heads[f"data/{name}.head.json"] = one.body, one.head
         num_documents += 1
     written = 0
     for files in (bodies, heads):

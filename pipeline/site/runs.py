@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.shown import TYPE_KEY, flat
 from pipeline.site import curves as metrics
 from pipeline.site.causes import causes_of
-from pipeline.site.facts import time_of
-from pipeline.site.step_rows import attempts_of, hosts_of, step_rows
+from pipeline.site.facts import NOT_ENDED, time_of
+from pipeline.site.step_rows import attempts_of, hosts_of, shown_titles, states_of, step_rows
 
 if TYPE_CHECKING:
     from pipeline.site.anonymity import Anonymizer
@@ -30,8 +30,9 @@ QUIET = frozenset({"log", metrics.KIND})
 
 def run_document(store: Store, run: RunFacts, anonymizer: Anonymizer) -> dict[str, Any]:
     """Everything that the page says of a run; bounded and anonymous."""
-    attempts = attempts_of(store, run)
-    steps = step_rows(store, run, attempts)
+    states = states_of(store, run)
+    attempts = attempts_of(store, run, shown_titles(states))
+    steps = step_rows(store, run, states, attempts=attempts)
     causes = causes_of(store, run, [row["title"] for row in steps if row["attempts"]])
     for row in steps:
         row["causes"] = causes.get(row["title"], [])
@@ -47,16 +48,22 @@ def run_document(store: Store, run: RunFacts, anonymizer: Anonymizer) -> dict[st
         "settings": leaves(run.plan["settings"])[:SETTINGS_SHOWN],
         "targets": run.plan["targets"],
         "num_steps": len(run.plan["steps"]),
-        "counts": Counter(row["state"] for row in steps),
+        "counts": Counter(states.values()),
         "steps": steps,
         "failures": failures(run),
         **_events(run.happenings),
         **_log(run.happenings),
         "curves": metrics.curves(run.happenings),
     }
-    hosts, users = hosts_of(store, attempts), [str(body.get("user", "")) for body in started]
+    hosts, users = hosts_of(store, steps), [str(body.get("user", "")) for body in started]
     anonymous: dict[str, Any] = anonymizer.knowing(hosts=hosts, users=users).value(document)
     return anonymous
+
+
+def is_settled(document: dict[str, Any]) -> bool:
+    """Whether nothing but a later entry in the diary can change what is said of a run."""
+    attempts = [one for row in document["steps"] for one in row["attempts"]]
+    return document["state"] != NOT_ENDED and all(one["state"] != NOT_ENDED for one in attempts)
 
 
 def failures(run: RunFacts) -> list[dict[str, Any]]:

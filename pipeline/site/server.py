@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pipeline.errors import SeaglassError
-from pipeline.site.pages import body_and_head
+from pipeline.site.pages import Built, to_bytes
 from pipeline.site.static import content_type, static_files
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 INDEX = "index.html"
+KEPT = 64
 _DATA, _DOCUMENT, _HEAD = "data/", ".json", ".head.json"
 
 
@@ -32,6 +33,20 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, pages: Pages, *, port: int) -> None:
         super().__init__((LOOPBACK, port), _Request)
         self.pages = pages
+        self._built: dict[str, Built] = {}
+
+    def build(self, name: str, version: str = "") -> Built | None:
+        """A document, built anew unless `version` begins the digest of the one built last."""
+        last = self._built.get(name)
+        if last is not None and version and last.digest.startswith(version):
+            return last
+        document = self.pages.document(name)
+        if document is None:
+            return None
+        if len(self._built) >= KEPT:
+            self._built.clear()
+        self._built[name] = to_bytes(document)
+        return self._built[name]
 
     @property
     def page_url(self) -> str:
@@ -60,9 +75,10 @@ class _Request(BaseHTTPRequestHandler):
         if not self.server.is_own_host(self.headers.get("Host")):
             self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"not this host\n")
             return
-        name = urlsplit(self.path).path.removeprefix("/") or INDEX
+        asked = urlsplit(self.path)
+        name = asked.path.removeprefix("/") or INDEX
         try:
-            found = self._found(name)
+            found = self._found(name, asked.query.removeprefix("v="))
         except SeaglassError as error:
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n".encode())
             return
@@ -76,17 +92,17 @@ class _Request(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         """Stay silent: a poll every few seconds is no news."""
 
-    def _found(self, name: str) -> bytes | None:
+    def _found(self, name: str, version: str) -> bytes | None:
         if not name.startswith(_DATA):
             return static_files().get(name)
-        is_head = name.endswith(_HEAD)
-        document = self.server.pages.document(
-            name.removeprefix(_DATA).removesuffix(_HEAD if is_head else _DOCUMENT)
-        )
-        if document is None or not name.endswith(_DOCUMENT):
-            return None
-        body, head = body_and_head(document)
-        return head if is_head else body
+        name = name.removeprefix(_DATA)
+        if name.endswith(_HEAD):
+            built = self.server.build(name.removesuffix(_HEAD))
+            return None if built is None else built.head
+        if name.endswith(_DOCUMENT):
+            built = self.server.build(name.removesuffix(_DOCUMENT), version)
+            return None if built is None else built.body
+        return None
 
     def _answer(self, status: HTTPStatus, body: bytes, *, kind: str = "text/plain") -> None:
         self.send_response(status)

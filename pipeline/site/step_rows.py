@@ -14,6 +14,8 @@ from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.site.facts import RunFacts
     from pipeline.store.objects import End
     from pipeline.store.store import Store
@@ -48,8 +50,23 @@ class Attempt:
 _SHOWN = ("attempt", "started", "ended", "state", "failure", "message", "log")
 
 
-def attempts_of(store: Store, run: RunFacts) -> dict[str, list[Attempt]]:
-    """The attempts of every step that was tried, in order of time."""
+def attempts_of(store: Store, run: RunFacts, titles: Iterable[str]) -> dict[str, list[Attempt]]:
+    """The attempts at these steps, as far as they were tried, in order of time."""
+    by_title = _tried(run, set(titles))
+    unclear = {
+        row.attempt: row
+        for rows in by_title.values()
+        for row in rows
+        if row.state in (NOT_ENDED, FAILED)
+    }
+    ends = in_parallel(lambda one: store.end(unclear[one].action_key, one), unclear)
+    for attempt, end in ends.items():
+        _complete(unclear[attempt], end)
+    return by_title
+
+
+def _tried(run: RunFacts, titles: set[str]) -> dict[str, list[Attempt]]:
+    """What the attempts themselves have told."""
     found: dict[str, Attempt] = {}
     for item in run.of_kind("attempt_started"):
         attempt, key = str(item.body.get("attempt")), str(item.body.get("action_key"))
@@ -62,9 +79,8 @@ def attempts_of(store: Store, run: RunFacts) -> dict[str, list[Attempt]]:
             row.failure = item.body.get("failure")
     by_title: dict[str, list[Attempt]] = {}
     for row in found.values():
-        if row.state in (NOT_ENDED, FAILED):
-            _complete(row, store.end(row.action_key, row.attempt))
-        by_title.setdefault(row.title, []).append(row)
+        if row.title in titles:
+            by_title.setdefault(row.title, []).append(row)
     return by_title
 
 
@@ -78,15 +94,29 @@ def _complete(row: Attempt, end: End | None) -> None:
     row.log = list(end.log[-LAST_LINES:])
 
 
+def states_of(store: Store, run: RunFacts) -> dict[str, str]:
+    """The state of every step by title, inputs before what reads them."""
+    return _states(store, run, in_order(run.plan["steps"]))
+
+
+def shown_titles(states: dict[str, str]) -> list[str]:
+    """The steps to show, in order. Where that is not all, what went well is what is cut."""
+    is_dull = {title: state in (CACHED, DONE, UNASKED, WAITING) for title, state in states.items()}
+    chosen = set(sorted(states, key=lambda title: is_dull[title])[:STEPS_SHOWN])  # a stable sort
+    return [title for title in states if title in chosen]
+
+
 def step_rows(
-    store: Store, run: RunFacts, attempts: dict[str, list[Attempt]]
+    store: Store,
+    run: RunFacts,
+    states: dict[str, str],
+    *,
+    attempts: dict[str, list[Attempt]],
 ) -> list[dict[str, Any]]:
-    """One row a step, inputs before what reads them; bounded."""
-    titles = in_order(run.plan["steps"])
-    states = _states(store, run, titles)
+    """One row for each step that is shown."""
     records = {} if run.end is None else run.end["steps"]
     rows = []
-    for title in titles[:STEPS_SHOWN]:
+    for title in shown_titles(states):
         record, tried = records.get(title, {}), attempts.get(title, [])
         key = record.get("action_key") or _action_key(run, title)
         rows.append(
@@ -193,12 +223,20 @@ def _progress(store: Store, action_key: str) -> dict[str, Any] | None:
     return {name: beat.get(name) for name in ("done", "total", "unit")}
 
 
-def hosts_of(store: Store, attempts: dict[str, list[Attempt]]) -> set[str]:
-    """Hosts that worked on a run, so that they can be struck out of its texts."""
-    keys = {row.action_key for rows in attempts.values() for row in rows}
-    hosts = set()
-    for key in sorted(keys):
-        claims = [k for k in store.adapter.list(layout.claims(key)) if k.endswith(".json")]
-        owners = [readable(store, claim) or {} for claim in claims]
-        hosts |= {str(owner["host"]) for owner in owners if "host" in owner}
-    return hosts
+def hosts_of(store: Store, rows: list[dict[str, Any]]) -> set[str]:
+    """Hosts that worked on these steps, so that they can be struck out of texts.
+
+    A record names the host of the attempt that counted; for others the claims are asked.
+    """
+    tried = [row for row in rows if row["attempts"] and row["action_key"]]
+    plain = [r["action_key"] for r in tried if r["has_record"] and len(r["attempts"]) == 1]
+    records = [record for record in store.records(plain).values() if record is not None]
+    others = [row["action_key"] for row in tried if row["action_key"] not in plain]
+    owners = in_parallel(lambda key: _owner_hosts(store, key), others)
+    hosts = {str(record.provenance.get("host", "")) for record in records}
+    return hosts.union(*owners.values())
+
+
+def _owner_hosts(store: Store, action_key: str) -> set[str]:
+    claims = [k for k in store.adapter.list(layout.claims(action_key)) if k.endswith(".json")]
+    return {str((readable(store, claim) or {}).get("host", "")) for claim in claims}

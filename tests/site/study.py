@@ -174,6 +174,7 @@ FILES = {
                 told = [chunk for chunk in bodies if '"stop"' in chunk.read_text()]
                 return any(Path(str(chunk).replace(".bodies", "")).exists() for chunk in told)
 
+            output.progress(done=3, total=10, unit="updates")
             while not (written("driver") and written("stop.")):
                 time.sleep(0.02)
             os.kill(os.getpid(), signal.SIGKILL)

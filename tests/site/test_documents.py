@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
 from pipeline.site.anonymity import Anonymizer
 from pipeline.site.curves import curves, thinned
@@ -125,6 +126,7 @@ def test_a_run_whose_driver_vanished_has_not_ended_and_nobody_guesses_more(run_o
     assert step(run, "read")["state"] == "cached"
     assert step(run, "stop")["state"] == "running"
     assert [one["state"] for one in step(run, "stop")["attempts"]] == ["not ended"]
+    assert step(run, "stop")["progress"] == {"done": 3, "total": 10, "unit": "updates"}
 
 
 def test_the_log_holds_the_lines_of_failed_attempts_too(run_of):
@@ -249,6 +251,31 @@ def test_what_is_remembered_is_read_once_and_a_heartbeat_always(study, monkeypat
 
     assert read.count(layout.run(study.good, "plan.json")) == 1
     assert read.count(beat) == 3
+
+
+def test_a_run_that_has_ended_is_built_once_until_its_diary_grows(study, tmp_path):
+    store = copied(study.store, tmp_path)
+    pages = Pages(store, RememberedDigests(tmp_path / "cache"))
+    name = f"runs/{study.good}"
+    first = pages.document(name)
+
+    again = pages.document(name)
+    with DiaryWriter(store, study.good, "reader") as diary:
+        diary.event("note", text="looks good")
+    grown = pages.document(name)
+
+    assert again is first
+    assert grown["num_events"] == first["num_events"] + 1
+
+
+def test_of_many_steps_those_that_went_well_are_cut(run_of, monkeypatch):
+    monkeypatch.setattr("pipeline.site.step_rows.STEPS_SHOWN", 2)
+
+    run = run_of("broken")
+
+    assert [row["state"] for row in run["steps"]] == ["failed", "skipped"]
+    assert run["num_steps"] == 4
+    assert run["counts"] == {"done": 2, "failed": 1, "skipped": 1}
 
 
 def test_documents_are_equal_whenever_they_are_built(study):
