@@ -7,7 +7,7 @@ and claims and goes on. The loop here is the only place that decides order; exec
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from pipeline import board as states
 from pipeline.attempt import Outcome
 from pipeline.cancel import CANCELLED, cancellation, close_attempts, described, who_cancelled
 from pipeline.diary import DiaryWriter
-from pipeline.errors import CancelledError, SourceError
-from pipeline.failures import RETRIED
+from pipeline.errors import CancelledError, SourceError, StoreError
+from pipeline.failures import RETRIED, describe
 from pipeline.provenance import submission
 from pipeline.reasons import last_run_name
 from pipeline.rebuild import missing_inputs
@@ -121,11 +121,14 @@ class Run:
                 self._result.seconds = time.monotonic() - started
                 state = "succeeded" if self._result.is_good else "failed"
                 diary.event("run_ended", state=state)
+            self._finish(state)
         except (KeyboardInterrupt, CancelledError):  # also before the executor has started
             self._finish(CANCELLED)
             self._check_cancelled()
             raise
-        self._finish(state)
+        except Exception as error:
+            self._give_up(error)
+            raise
         return self._result
 
     def watch(self) -> None:
@@ -360,13 +363,21 @@ class Run:
         for title in titles:
             self._board.set(title, states.CANCELLED)
 
-    def _finish(self, state: str) -> None:
+    def _give_up(self, error: Exception) -> None:
+        """Note what ended the driver itself, if the store still takes it and has the plan."""
+        with suppress(StoreError):
+            if self._store.read_own(layout.run(self.run_id, "plan.json")) is not None:
+                self._finish("failed", error=describe(error))
+
+    def _finish(self, state: str, *, error: str | None = None) -> None:
         rows = {
             title: {"action_key": record.action_key, "content_digest": record.content_digest}
             for title, record in self._records.loaded.items()
         }
         failures = [vars(failure) | {"log": list(failure.log)} for failure in self._result.failures]
         document: dict[str, Any] = {"state": state, "steps": rows, "failures": failures}
+        if error is not None:
+            document["error"] = error
         if state == CANCELLED:
             document["by"] = who_cancelled(self._store, self.run_id)
         self._store.create(layout.run(self.run_id, "end.json"), document)

@@ -221,3 +221,13 @@ def read(config, inputs, output):
     """One file from another step's file."""
     CALLS.append("read")
     output.write_bytes("a.txt", inputs["text"].read_bytes("a.txt").upper())
+
+
+def write_one(config, inputs, output):
+    """The smallest artifact."""
+    output.write_bytes("a.txt", b"alpha")
+
+
+def write_other_bytes(config, inputs, output):
+    """What no step may do."""
+    output.write_bytes("a.txt", os.urandom(8))

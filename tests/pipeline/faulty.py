@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 from dataclasses import replace
@@ -15,6 +16,7 @@ from pipeline.attempt import Outcome, StepTask, run_attempt
 from pipeline.encoding import digest
 from pipeline.errors import StoreError
 from pipeline.executor import InlineShards
+from pipeline.store import layout
 from pipeline.store.claims import Observer
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store, open_store
@@ -150,3 +152,18 @@ def assert_only_whole(store: Store) -> None:
             data = store.adapter.read(location.keys[entry.path])
             assert data is not None
             assert hashlib.sha256(data).hexdigest() == entry.sha256
+
+
+def assert_history(store: Store, action_key: str) -> None:
+    """Each attempt has one end; a sealed one counts or is late, and no other is either."""
+    record = store.record(action_key)
+    assert record is not None
+    for end in store.ends(action_key):
+        late = store.read(layout.late(action_key, end.attempt))
+        counts = end.attempt == record.attempt
+        assert (counts or late is not None) == (end.state == "sealed"), (end, late)
+        if counts:
+            assert end.record == json.loads(record.to_bytes())
+    claims = [k for k in store.adapter.list(layout.claims(action_key)) if k.endswith(".json")]
+    owners = {str((store.read(key) or {})["attempt"]) for key in claims}
+    assert owners <= {end.attempt for end in store.ends(action_key)}

@@ -10,6 +10,7 @@ from pipeline import plan as planning
 from pipeline import provenance, run
 from pipeline.board import Board
 from pipeline.codebase import Codebase
+from pipeline.dag import Dag
 from pipeline.digests import RememberedDigests
 from pipeline.launch import make_executor
 from pipeline.recipes import Recipe, load_recipe
@@ -26,13 +27,18 @@ def attempt(store: Store, body: str = "write") -> tuple[str, str | None]:
     return outcome.state, outcome.failure
 
 
-def submit(store: Store, limit_s: float = PATIENT_S, forced: tuple[str, ...] = ()) -> Any:
+def submit(
+    store: Store,
+    limit_s: float = PATIENT_S,
+    forced: tuple[str, ...] = (),
+    recipe: str = "dag",
+) -> Any:
     """A run of the racing recipe; what it computed itself, what counts, what failed."""
     run._WAIT_S = 0.0
     provenance._git = lambda project: {}  # no process per run
     planning.Codebase = _codebase  # type: ignore[assignment, misc]  # read once, not per run
     digests = RememberedDigests(Path(store.url).parent / "cache")
-    plan = planning.make_plan(_recipe(), store, digests)
+    plan = planning.make_plan(_recipe(recipe), store, digests)
     game = run.Run(plan, Board(plan.dag.nodes), forced=frozenset(forced))
     game._observer = Observer(store, limit_s=limit_s)
     result = game.execute(lambda: make_executor("inline", plan.codebase))
@@ -44,11 +50,15 @@ def submit(store: Store, limit_s: float = PATIENT_S, forced: tuple[str, ...] = (
 
 
 @cache
-def _recipe() -> Recipe:
-    return load_recipe("tests.pipeline.race_recipe", [])
+def _recipe(name: str) -> Recipe:
+    return load_recipe(f"tests.pipeline.race_recipe:{name}", [])
+
+
+def _codebase(dag: Dag, *_: Any) -> Codebase:
+    return _codebase_of(tuple(dag.targets))
 
 
 @cache
-def _codebase(*_: Any) -> Codebase:
-    recipe = _recipe()
+def _codebase_of(targets: tuple[str, ...]) -> Codebase:
+    recipe = _recipe("dag" if targets == ("read",) else targets[0])
     return Codebase(planning.build(recipe.targets), recipe.module, recipe.project)

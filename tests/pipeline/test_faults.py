@@ -9,6 +9,7 @@ import pytest
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store
 from tests.pipeline.faulty import (
+    assert_history,
     assert_only_whole,
     make_task,
     run_over_fault,
@@ -40,7 +41,7 @@ def store_at(path: Path) -> Store:
 
 
 @pytest.mark.parametrize("how", ["raise", "lost"])
-def test_a_fault_at_any_operation_shows_nothing_partial_and_a_second_try_completes(
+def test_a_fault_at_any_operation_shows_nothing_partial_and_a_second_try_completes_at_once(
     tmp_path, undisturbed, how
 ):
     content_digest, number = undisturbed
@@ -51,11 +52,12 @@ def test_a_fault_at_any_operation_shows_nothing_partial_and_a_second_try_complet
         run_over_fault(task, at, how)
         assert_only_whole(store_at(tmp_path / f"{how}-{at}"))
 
-        outcome = try_until_done(task)
+        outcome = try_until_done(task, looks=0)
 
         assert outcome.record is not None, f"operation {at}: {outcome}"
         assert outcome.record.content_digest == content_digest
         assert_only_whole(store_at(tmp_path / f"{how}-{at}"))
+        assert_history(store_at(tmp_path / f"{how}-{at}"), task.action_key)
 
 
 def die_at(store_url: str, at: int) -> None:
