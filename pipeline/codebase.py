@@ -88,7 +88,7 @@ class Codebase:
 
 
 def config_classes(config: object) -> set[str]:
-    """`module:Class` of every dataclass and enum that a config value holds, at any depth."""
+    """`module:Class` of every dataclass, enum and named tuple in a config value, at any depth."""
     found: set[str] = set()
     waiting = [config]
     while waiting:
@@ -99,7 +99,7 @@ def config_classes(config: object) -> set[str]:
             waiting += value
         elif isinstance(value, dict):
             waiting += [*value.keys(), *value.values()]
-        if isinstance(value, Enum) or is_dataclass(value):
+        if isinstance(value, Enum) or is_dataclass(value) or hasattr(value, "_fields"):
             found.add(f"{type(value).__module__}:{type(value).__qualname__}")
         if is_dataclass(value):
             waiting += [getattr(value, spec.name) for spec in fields(value)]

@@ -147,8 +147,10 @@ def _dataclass(value: Any, path: str, depth: int) -> bytes:
     for spec in fields(value):
         item = getattr(value, spec.name)
         encoded = _encode(item, f"{path}.{spec.name}", depth + 1)
-        if "since" in spec.metadata and encoded == _encode(spec.default, path, depth + 1):
-            continue
+        if "since" in spec.metadata:
+            before = spec.metadata["before"]
+            if encoded == _encode(before, f"{path}.{spec.name}.before", depth + 1):
+                continue
         parts.append(_text(spec.name) + encoded)
     return _frame(b"D", _text(_qualified(value)) + b"".join(sorted(parts)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import MISSING, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pipeline.errors import ConfigError, RecipeError
@@ -26,15 +26,18 @@ _BODY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def since(version: str, *, default: Any) -> Any:
+def since(version: str, *, before: Any, default: Any = MISSING) -> Any:
     """A config field that was added in `version` of its step.
 
-    At its default it is left out of the encoding, so that older addresses stay where they were.
+    `before` is what the step did while the field was not there. At that value it is left out of the
+    encoding, so that older addresses stay where they were. It must never change; the `default`
+    (at first the same) may.
     """
-    if isinstance(default, list | dict | set):
-        msg = f"default={default!r} of a field marked since={version!r} must be immutable"
+    default = before if default is MISSING else default
+    if isinstance(before, list | dict | set):
+        msg = f"before={before!r} of a field marked since={version!r} must be immutable"
         raise ConfigError(msg)
-    return field(default=default, metadata={"since": version})
+    return field(default=default, metadata={"since": version, "before": before})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,11 +88,13 @@ class ModuleSource:
         source = _decoded(self.data, self.path)
         self.lines = source.split("\n")
         self.place = self.place._replace(has_walrus=":=" in source)
+        self._binders: dict[str, list[Statement]] = {}
         body = _parsed(source, self.path).body
         checks = "TYPE_CHECKING" in source
         self.guards = type_checking_guards(body, source) if checks else frozenset()
         for statement in _live(body, self.guards):
             self._add(statement)
+        self._add_rebound()
 
     @property
     def name(self) -> str:
@@ -138,13 +140,16 @@ class ModuleSource:
             self._add_effect(node)
 
     def _add_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        statement = Statement(self, node, node.lineno)
         for target in loaded_targets(node, self.place):
             self.loads.append(Load(target, node.lineno, optional=False))
         for name, target in bound_targets(node, self.place).items():
             self.imports.setdefault(name, []).append(target)
+            self._binders.setdefault(name, []).append(statement)
         star = star_module(node, self.place)
         if star is not None:
             self.stars.append(star)
+            self._binders.setdefault("*", []).append(statement)
 
     def _add_symbol(self, node: ast.stmt, names: set[str]) -> None:
         if isinstance(node, ast.AnnAssign):
@@ -158,6 +163,21 @@ class ModuleSource:
             names |= bindings_of([node], self.place).names
         for name in names:
             self.symbols.setdefault(name, []).append(statement)
+            self._binders.setdefault(name, []).append(statement)
+
+    def _add_rebound(self) -> None:
+        """Where an import and something else bind one name, the later one wins: their order counts.
+
+        `import a.b` and `import a.c` bind the same.
+        """
+        rebound = [
+            name
+            for name, targets in self.imports.items()
+            if len(set(targets)) > 1 or name in self.symbols
+        ]
+        for name in [*rebound, *(["*"] if len(self.stars) > 1 else [])]:
+            binders = self._binders.get(name, [])
+            self.effects += [binder for binder in binders if binder not in self.effects]
 
     def _add_effect(self, node: ast.stmt) -> None:
         statement = Statement(self, node, node.lineno)

@@ -200,7 +200,7 @@ def test_one_moment_in_two_time_zones_is_one_value():
     assert digest(datetime(2026, 1, 2, 2, tzinfo=east)) == digest(datetime(2026, 1, 2, tzinfo=UTC))
 
 
-def test_a_field_added_since_a_version_counts_only_off_its_default():
+def test_a_field_added_since_a_version_counts_only_off_what_was_done_before():
     @dataclass(frozen=True)
     class Before:
         width: int
@@ -208,13 +208,28 @@ def test_a_field_added_since_a_version_counts_only_off_its_default():
     @dataclass(frozen=True)
     class After:
         width: int
-        depth: int = since("2", default=3)
+        depth: int = since("2", before=3)
 
     After.__qualname__ = Before.__qualname__
 
     assert digest(After(1)) == digest(Before(1))
     assert digest(After(1, depth=4)) != digest(Before(1))
     assert digest(After(1, depth=True)) != digest(After(1, depth=1))
+
+
+def test_a_default_that_moves_away_from_what_was_done_before_counts():
+    @dataclass(frozen=True)
+    class First:
+        depth: int = since("2", before=3)
+
+    @dataclass(frozen=True)
+    class Later:
+        depth: int = since("2", before=3, default=4)
+
+    Later.__qualname__ = First.__qualname__
+
+    assert digest(Later()) != digest(First())
+    assert digest(Later(depth=3)) == digest(First())
 
 
 def test_a_class_variable_of_a_dataclass_does_not_count():
@@ -324,9 +339,9 @@ def test_a_value_that_holds_itself_is_refused():
 
 
 @pytest.mark.parametrize("default", [[], {}, set()])
-def test_a_mutable_default_of_a_field_marked_since_is_refused(default):
+def test_a_mutable_value_before_of_a_field_marked_since_is_refused(default):
     with pytest.raises(ValueError, match="must be immutable"):
-        since("2", default=default)
+        since("2", before=default)
 
 
 def test_digests_are_the_golden_ones():

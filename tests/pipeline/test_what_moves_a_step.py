@@ -234,3 +234,18 @@ def test_a_config_that_differs_only_where_it_is_masked_says_so(make_project):
     (cause,) = project.causes()["count"]
 
     assert cause.startswith("config changed where it is masked")
+
+
+def test_a_method_of_a_named_tuple_in_a_config_counts(make_project):
+    project = make_project()
+    named = (
+        "import NamedTuple\n\n\nclass Span(NamedTuple):\n    first: int = 1\n\n    def last(self):"
+    )
+    project.edit(
+        "steps.py", "import ClassVar", f"import ClassVar\nfrom typing {named}\n        return 1"
+    )
+    project.edit("steps.py", "longest: int = 100", "longest: Span = Span()")
+    project.run()
+    project.edit("steps.py", "        return 1", "        return 2")
+
+    assert project.causes()["count"][0] == f"code: {project.name}.steps:Span changed"

@@ -257,3 +257,34 @@ def test_a_block_below_a_name_of_our_own_runs(follow, imports):
     after = follow({**files, "lab/body.py": text.format(guard="TYPE_CHECKING", value=2)})
 
     assert before.digest != after.digest
+
+
+ORDERS = {
+    "two imports": ("from lab.a import f", "from lab.b import f"),
+    "an import and a function": ("from lab.a import f", "def f(): return 3"),
+    "an import and a value": ("from lab.a import f", "f = 1"),
+    "two star imports": ("from lab.a import *", "from lab.b import *"),
+}
+
+
+@pytest.mark.parametrize("what", ORDERS)
+def test_the_order_counts_where_an_import_binds_a_name_again(follow, what):
+    first, second = ORDERS[what]
+    files = {"lab/a.py": "def f(): return 1\n", "lab/b.py": "def f(): return 2\n"}
+    run = "\n\n\ndef run(c, i, o): return f()\n"
+
+    one = follow({**files, "lab/body.py": f"{first}\n{second}{run}"})
+    other = follow({**files, "lab/body.py": f"{second}\n{first}{run}"})
+
+    assert one.digest != other.digest
+
+
+def test_the_order_of_imports_that_bind_the_same_does_not_count(follow):
+    files = {"lab/__init__.py": "", "lab/a.py": "X = 1\n", "lab/b.py": "X = 2\n"}
+    imports = ["import lab.a", "import lab.b"]
+    run = "\n\n\ndef run(c, i, o): return lab.a.X + lab.b.X\n"
+
+    one = follow({**files, "lab/body.py": "\n".join(imports) + run})
+    other = follow({**files, "lab/body.py": "\n".join(imports[::-1]) + run})
+
+    assert one.digest == other.digest
