@@ -1,5 +1,6 @@
 """Lineage: what it answers, and that it costs what it answers, whatever else the store holds."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -212,6 +213,17 @@ def test_a_waiver_is_shown_where_an_input_was_taken_by_it(tmp_path):
 
     assert [edge["waivers"] for edge in found.to_edges()] == [[accepted]]
     assert "(accepted: only a [name] changed)" in text_of(store, found)
+
+
+def test_json_holds_records_as_the_store_does(project):
+    result = project.run()
+
+    found = walk_up(project.store, result.records["total"]).to_json()
+
+    assert json.loads(json.dumps(found["nodes"])) == {
+        record.action_key: project.store.read(layout.action(record.action_key))
+        for record in result.records.values()
+    }
 
 
 def test_an_edge_without_a_record_is_no_product(tmp_path):
