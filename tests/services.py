@@ -94,8 +94,22 @@ class Service:
         raise RuntimeError(msg)
 
 
+# moto's own command serves requests in threads, and looks for an object before it writes: of 16
+# clients that created 1,000 objects two were told that one was theirs. S3 itself does not do that.
+SERVE_S3 = """
+import sys
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+)
+from werkzeug.serving import run_simple
+
+app = DomainDispatcherApplication(create_backend_app)
+run_simple("127.0.0.1", int(sys.argv[1]), app, request_handler=MotoRequestHandler)
+"""
+
+
 class S3Service(Service):
-    """moto's server: conditional writes are honoured, also of multipart uploads."""
+    """moto, one request after the other: conditional writes are honoured, also of many parts."""
 
     protocol = "s3"
 
@@ -109,7 +123,7 @@ class S3Service(Service):
         }
 
     def command(self, port: int) -> list[str]:
-        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        return [sys.executable, "-c", SERVE_S3, str(port)]
 
     def make_bucket(self, name: str) -> None:
         self.request("PUT", f"/{name}")

@@ -92,7 +92,8 @@ class RemoteAdapter:
     def _find(self, path: str) -> list[str]:
         self._filesystem.invalidate_cache(path)
         if self._protocol in EXCLUSIVE_PROTOCOLS:
-            return cast("list[str]", self._filesystem.find(path))
+            with self._in_bucket():
+                return cast("list[str]", self._filesystem.find(path))
         try:
             folders = [self._filesystem.ls(path, detail=True)]
         except FileNotFoundError:
@@ -161,11 +162,16 @@ class RemoteAdapter:
 
     @contextmanager
     def _writing(self, key: str) -> Iterator[None]:
-        """One request that writes. What is not found then is the bucket."""
+        """One request that writes."""
         self._check_writable()
+        with self._in_bucket(), self._access(key):
+            yield
+
+    @contextmanager
+    def _in_bucket(self) -> Iterator[None]:
+        """A request that needs no object: what it does not find is the bucket."""
         try:
-            with self._access(key):
-                yield
+            yield
         except FileNotFoundError as error:
             msg = f"{self.url}: there is no such bucket, or it is not for you: {error}"
             raise StoreError(msg) from error

@@ -66,6 +66,8 @@ def test_a_bucket_that_is_not_there_is_a_fault_that_names_it(kind, request):
         StoreError, match=f"{protocol}://seaglass-none/store: there is no such buck"
     ):
         store.prepare()
+    with pytest.raises(StoreError, match="there is no such bucket, or it is not for you"):
+        store.adapter.list("v1/actions")
 
 
 def test_no_account_of_the_user_reaches_a_test(s3_url):
