@@ -101,12 +101,12 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 class Lab:
-    """Somebody's folder."""
+    """Somebody's folder, with a store beside it or in a bucket."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, store_url: str | None = None) -> None:
         self.folder = folder / "lab"
         self.control = folder / "control"
-        self.store_folder = folder / "store"
+        self.store_url = store_url or str(folder / "store")
         self._drivers: list[Driver] = []
         shutil.copytree(FILES, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
         self.control.mkdir()
@@ -114,7 +114,7 @@ class Lab:
     @property
     def store(self) -> Store:
         """The store as a library sees it."""
-        return open_store(str(self.store_folder))
+        return open_store(self.store_url)
 
     def start(self, *arguments: str, before: Path | None = None) -> Driver:
         """Start the command line; does not wait. `before` is put first on the import path."""
@@ -123,7 +123,7 @@ class Lab:
             "CONTROL": str(self.control),
             "PYTHONPATH": os.pathsep.join(places),
             "PYTHONUNBUFFERED": "1",
-            "SEAGLASS_STORE": str(self.store_folder),
+            "SEAGLASS_STORE": self.store_url,
             "SEAGLASS_CACHE": str(self.folder.parent / "cache"),
         }
         out = self.folder.parent / f"driver-{len(self._drivers)}.txt"
