@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.diary import read_events
 from tests.e2e.lab import Driver, Lab, wait_until
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
 # a run waits for the 60 s limit of a silent claim on top of that.
 WORKER_LIMIT_S = 10.0
 TAKE_OVER_LIMIT_S = 30.0
+
+NEXT_RUN_LIMIT_S = 2.0  # from its first look at the store to its first attempt
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -97,6 +100,7 @@ def tell(story: Story, lab: Lab) -> None:
 
     lab.open_gate(*(f"square-{shard}" for shard in range(2, 6)), "train-0", "train-1")
     driver = story.go_on("train-2", times=1)
+    wait_until(lambda: "after 2 updates" in lines_told(lab), "the diary's next chunk")
     story.kill(driver)
 
     lab.open_gate("all")
@@ -173,6 +177,44 @@ def test_every_attempt_has_an_end(story):
     assert states.count(stopped) == 3
     assert states.count("sealed") == 4
     assert len(states) == 7
+
+
+def test_an_attempt_that_was_found_dead_has_a_class_a_cause_and_its_last_words(story):
+    if story.number != signal.SIGKILL:
+        pytest.skip("whoever can still speak closes the attempt himself")
+
+    lost = [end for end in story.lab.ends() if end["state"] == "lost"]
+
+    assert {end["failure"] for end in lost} == {"node"}
+    assert all(end["message"].endswith(" is gone") for end in lost)
+    assert [f"after {update} updates" for update in range(3)] in [end["log"] for end in lost]
+
+
+def test_the_run_after_a_kill_takes_over_within_two_seconds(lab):
+    killed = lab.start("run", "crash_recipe.py", "--on", "inline")
+    lab.wait_for("draw")
+    killed.signal(signal.SIGKILL)
+    killed.wait()
+    lab.open_gate("all")
+
+    after = lab.finish("run", "crash_recipe.py", "--on", "inline")
+
+    assert after.process.returncode == 0, after.text
+    events = read_events(lab.store, newest_run(lab))
+    first = {row["kind"]: row["time"] for row in reversed(events)}
+    assert first["attempt_started"] - first["run_started"] < NEXT_RUN_LIMIT_S
+    assert [end["state"] for end in lab.ends()].count("lost") == 1
+
+
+def lines_told(lab: Lab) -> list[str]:
+    """Log lines of the newest run that have reached the store."""
+    events = read_events(lab.store, newest_run(lab))
+    return [row["body"]["line"] for row in events if row["kind"] == "log"]
+
+
+def newest_run(lab: Lab) -> str:
+    """The id of the run that began last."""
+    return max(key.split("/")[2] for key in lab.store.adapter.list("v1/runs"))
 
 
 def contents(lab: Lab) -> dict[str, str]:

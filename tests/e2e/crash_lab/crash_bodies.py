@@ -64,6 +64,7 @@ def train(config, inputs: Inputs, output: Output) -> None:
     for state in output.states():
         total, first = int(state.local("total").read_text()), state.info["update"] + 1
     for update in range(first, NUM_UPDATES):
+        print(f"after {update} updates")
         pass_gate(f"train-{update}")
         total += sum(inputs["squares"].read_json("sums.json")) * (update + 1)
         saved = output.scratch / "total"
