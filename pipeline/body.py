@@ -152,7 +152,10 @@ class Output(Protocol):
         ...
 
     def save_state(self, key: str, files: Mapping[str, Path], info: Any) -> None:
-        """Save a resumable state, visible to the next attempt of this step at once."""
+        """Save a resumable state, visible to the next attempt of this step at once.
+
+        Each state of a step has a key of its own; a second one under a key is an error.
+        """
         ...
 
     def states(self) -> list[State]:

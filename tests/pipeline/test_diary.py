@@ -193,6 +193,34 @@ def test_a_store_that_fails_for_a_moment_does_not_end_the_flusher(store):
     assert lines_told(store) == ["one"]
 
 
+@pytest.fixture
+def no_wait(monkeypatch):
+    monkeypatch.setattr("pipeline.diary._LAST_WAITS_S", (0.0, 0.0))
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_store_that_fails_at_the_very_end_is_asked_again(store, no_wait, times):
+    with writer(Store(Failing(store.adapter, times, after=False))) as diary:
+        diary.event("log", line="the last words")
+
+    assert lines_told(store) == ["the last words"]
+
+
+def test_a_store_that_keeps_failing_at_the_end_is_an_error(store, no_wait):
+    refusing = Store(Failing(store.adapter, 9, after=False))
+
+    with pytest.raises(StoreError, match="told to fail"), writer(refusing) as diary:
+        diary.event("log", line="the last words")
+
+
+def test_an_error_of_the_block_is_the_one_to_see(store, no_wait):
+    refusing = Store(Failing(store.adapter, 9, after=False))
+
+    with pytest.raises(ZeroDivisionError), writer(refusing) as diary:
+        diary.event("log", line="the last words")
+        raise ZeroDivisionError
+
+
 WRITERS = ["count-a b", "count-../../x", "count-caf\u00e9.20260102T030405-01", "x" * 150]
 
 

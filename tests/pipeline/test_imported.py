@@ -1,6 +1,5 @@
 """seaglass import: bytes made elsewhere become an artifact, whole or not at all."""
 
-
 import fsspec
 import pytest
 
