@@ -6,7 +6,9 @@ import { clock, count, duration, failureClass, moment, number, short } from "./f
 import { laneOf } from "./lane.js";
 import { facts, table } from "./table.js";
 
-let logOf = ""; // the step whose lines are shown; outlives a refresh
+// The step whose lines are shown, and where the reader stands in them: at the end unless scrolled.
+// Both outlive a refresh, not another run.
+const reading = { run: "", of: "", isAtEnd: true, top: 0 };
 
 export function runPage(run) {
   const sections = [
@@ -133,27 +135,35 @@ function progress(step) {
 
 function log(run) {
   const titles = [...new Set(run.log.map((line) => line.title))];
-  if (!titles.includes(logOf)) logOf = "";
+  if (reading.run !== run.run) {
+    Object.assign(reading, { run: run.run, of: "", isAtEnd: true, top: 0 });
+  }
   const text = element("pre", {});
   const draw = () => {
-    const fitting = run.log.filter((line) => logOf === "" || line.title === logOf);
+    const fitting = run.log.filter((line) => reading.of === "" || line.title === reading.of);
     text.replaceChildren(...fitting.map((line) => element(
       "span", { class: "line" },
       element("span", { class: "stamp" }, clock(line.time)), " ",
-      logOf === "" ? [element("b", {}, name(line.title)), " "] : null, line.line, "\n",
+      reading.of === "" ? [element("b", {}, name(line.title)), " "] : null, line.line, "\n",
     )));
   };
   const options = ["", ...titles].map((title) =>
-    element("option", { value: title, selected: title === logOf }, title || "every step"));
+    element("option", { value: title, selected: title === reading.of }, title || "every step"));
   const choice = element(
-    "select", { id: "log-of", change: (event) => { logOf = event.target.value; draw(); } }, options,
+    "select", { id: "log-of", change: (event) => { reading.of = event.target.value; draw(); } }, options,
   );
   draw();
+  const view = scrollable("Log", text);
+  requestAnimationFrame(() => { view.scrollTop = reading.isAtEnd ? view.scrollHeight : reading.top; });
+  view.addEventListener("scroll", () => {
+    reading.top = view.scrollTop;
+    reading.isAtEnd = view.scrollTop + view.clientHeight > view.scrollHeight - 4;
+  });
   const left = run.num_lines - run.log.length;
   return [
     element("p", { class: "choice" }, element("label", { for: "log-of" }, "Lines of "), choice),
     left > 0 ? element("p", { class: "more" }, `${count(left, "earlier line")} not shown`) : null,
-    scrollable("Log", text),
+    view,
   ];
 }
 

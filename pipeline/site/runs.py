@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from pipeline.shown import TYPE_KEY, flat
@@ -45,7 +46,10 @@ def run_document(store: Store, run: RunFacts, anonymizer: Anonymizer) -> dict[st
         "started": time_of(run.run_id),
         "last": run.happenings[-1].time if run.happenings else None,
         "made_by": {name: body[name] for body in started for name in MADE_BY if name in body},
-        "settings": leaves(run.plan["settings"])[:SETTINGS_SHOWN],
+        "settings": [
+            (path, _without_place(text))
+            for path, text in leaves(run.plan["settings"])[:SETTINGS_SHOWN]
+        ],
         "targets": run.plan["targets"],
         "num_steps": len(run.plan["steps"]),
         "counts": Counter(states.values()),
@@ -83,6 +87,16 @@ def failures(run: RunFacts) -> list[dict[str, Any]]:
 def leaves(value: Any) -> list[tuple[str, str]]:
     """A shown value as (path, text), without the names of types."""
     return [(path, str(item)) for path, item in flat(value).items() if not path.endswith(TYPE_KEY)]
+
+
+def _without_place(text: str) -> str:
+    """A setting that is a place on a disk keeps its last part only.
+
+    >>> [_without_place(text) for text in ("/srv/lab/notes", "4096")]
+    ['.../notes', '4096']
+    """
+    is_place = PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute()
+    return f".../{PureWindowsPath(text).name}" if is_place else text
 
 
 def _events(happenings: tuple[Happening, ...]) -> dict[str, Any]:

@@ -70,7 +70,6 @@ def test_a_document_says_where_something_was_struck(study):
 
 def test_no_field_holds_where_the_project_or_its_sources_lie(study):
     documents = {name: json.dumps(document) for name, document in study.pages.crawl()}
-    of_artifacts = [text for name, text in documents.items() if name.startswith("artifacts/")]
 
-    assert of_artifacts
-    assert not [text for text in of_artifacts if str(study.folder) in text]
+    assert len(documents) > 5
+    assert not [name for name, text in documents.items() if str(study.folder) in text]

@@ -157,6 +157,21 @@ def test_arrow_keys_read_the_points_of_a_curve(page, site, study):
     expect(figure.locator(".readout")).to_have_text("4 at update 0")
 
 
+def test_the_log_opens_at_its_end_and_shows_one_step_if_asked(page, site, study):
+    opened(page, f"{site}#runs/{study.broken}")
+    view = page.locator("#log .scroll")
+    expect(view).to_contain_text("about to divide")
+    page.wait_for_function(
+        "(() => { const v = document.querySelector('#log .scroll');"
+        " return v.scrollTop > 0 && v.scrollTop + v.clientHeight > v.scrollHeight - 4; })()"
+    )
+
+    page.get_by_label("Lines of").select_option("divide")
+
+    expect(view).to_contain_text("about to divide")
+    expect(view).not_to_contain_text("reading s3")
+
+
 def test_the_page_shows_what_happens_and_keeps_what_is_open(page, serve, tmp_path):
     store = Store(LocalAdapter(tmp_path / "store"))
     run = layout.new_id()
