@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.code import explain_change
 from pipeline.errors import UsageError
-from pipeline.frozen import shown_settings
+from pipeline.frozen import plans_of_runs, shown_settings
 from pipeline.provenance import person
-from pipeline.reasons import last_run_name
 from pipeline.resolve import Resolver
 from pipeline.shown import differences, shown
 from pipeline.store import layout
@@ -149,10 +148,9 @@ def parts_of_predecessors(plan: Plan, title: str) -> int:
 def _earlier(plan: Plan, title: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The step in the plans of earlier runs with the same settings, newest first."""
     settings = shown_settings(plan.recipe)
-    for entry in reversed(plan.store.history(last_run_name(plan.recipe.name)).all()):
-        document = plan.store.read(layout.run(entry["run"], "plan.json"))
-        if document and document["settings"] == settings and title in document["steps"]:
-            yield entry["run"], document["steps"][title]
+    for run, document in plans_of_runs(plan.store, plan.recipe):
+        if document["settings"] == settings and title in document["steps"]:
+            yield run, document["steps"][title]
 
 
 def _has_left_something(plan: Plan, title: str, row: dict[str, Any]) -> bool:

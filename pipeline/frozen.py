@@ -134,7 +134,7 @@ def _recorded(store: Store, recipe: Recipe, asked: dict[str, str]) -> dict[str, 
     settings = shown_settings(recipe)
     found: dict[str, Recorded] = {}
     others: dict[str, Recorded] = {}
-    for run, plan in _plans(store, recipe) if asked else ():
+    for run, plan in plans_of_runs(store, recipe) if asked else ():
         chosen = found if plan["settings"] == settings else others
         for key, digest in _seen(plan):
             if key in asked:
@@ -153,7 +153,7 @@ def _recorded(store: Store, recipe: Recipe, asked: dict[str, str]) -> dict[str, 
     return found
 
 
-def _plans(store: Store, recipe: Recipe) -> Iterator[tuple[str, dict[str, Any]]]:
+def plans_of_runs(store: Store, recipe: Recipe) -> Iterator[tuple[str, dict[str, Any]]]:
     """The plans of a recipe's runs, newest first, those of the own store before those upstream."""
     for one in store.all:
         for entry in reversed(one.history(last_run_name(recipe.name)).all()):

@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 import fsspec
 
 from pipeline.encoding import digest
-from pipeline.errors import CorruptError, RecipeError, SourceError, StepError
+from pipeline.errors import CorruptError, RecipeError, SourceError, StepError, StoreError
 from pipeline.folder import json_bytes, twice_saved
 from pipeline.paths import checked_path
 from pipeline.store.files import AttemptFiles, StoredFiles
@@ -69,7 +69,9 @@ class StoredArtifact:
             return self._files.local(path, self.digests)
         except CorruptError as error:
             attempt = self._files.attempt
-            self.store.bury(self.content_digest, attempt, reason=CORRUPT, what=str(error))
+            with suppress(StoreError):  # where no one may write, the damage is what must be told
+                self.store.prepare()  # it may be new, where the copy lies upstream
+                self.store.bury(self.content_digest, attempt, reason=CORRUPT, what=str(error))
             raise
 
     def read_bytes(self, path: str) -> bytes:

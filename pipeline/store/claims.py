@@ -70,7 +70,7 @@ class Observer:
             return epoch + 1
         end = self.store.end(action_key, owner.attempt)
         if end is None:
-            beat = self.store.read(layout.beat(action_key, epoch)) or {}
+            beat = self.store.read_own(layout.beat(action_key, epoch)) or {}
             why = self._why_dead(owner, int(beat.get("counter", 0)))
             if why is None:
                 return Held(epoch=epoch, owner=owner, beat=beat)

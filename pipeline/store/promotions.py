@@ -85,6 +85,7 @@ def promote(
     if store.copy(other.content_digest) is None:
         msg = f"the result of attempt {attempt} of {record.title} has no copy left in {store.url}"
         raise StoreError(msg)
+    store.prepare()  # it may be new, where both attempts are upstream
     promotion = Promotion(
         action_key=record.action_key,
         attempt=attempt,

@@ -65,6 +65,7 @@ class Waivers:
 
 def accept(store: Store, waiver: Waiver) -> str:
     """Write a waiver, or revoke one; returns its id."""
+    store.prepare()  # it may be new, where the predecessor is upstream
     sequence = History(store, layout.waivers(waiver.definition)).append(asdict(waiver))
     return waiver_id(layout.waiver(waiver.definition, sequence))
 

@@ -12,6 +12,7 @@ import fsspec
 import pytest
 
 from pipeline.errors import SeaglassError, SourceError, UsageError
+from pipeline.gc import Collector
 from pipeline.importing import Wanted, import_files
 from pipeline.origin import open_origin
 from pipeline.store.local import LocalAdapter
@@ -229,3 +230,21 @@ def test_a_kill_at_any_operation_leaves_nothing_partial_and_a_second_import_comp
         take(store, letters)
 
         assert_only_whole(store)
+
+
+@pytest.mark.slow
+def test_a_gc_clears_up_after_a_dead_import_and_leaves_a_whole_one(tmp_path, letters):
+    place = tmp_path / "store"
+    store = Store(LocalAdapter(place))
+    whole = take(store, letters / "a.txt", name="whole")
+    victim = multiprocessing.get_context("forkserver").Process(
+        target=die_at, args=(place, letters, 20)
+    )
+    victim.start()
+    victim.join()
+    assert len({key.split("/")[2] for key in store.adapter.list("v1/data")}) == 2
+
+    Collector(store).collect()
+
+    assert {key.split("/")[2] for key in store.adapter.list("v1/data")} == {whole.attempt}
+    assert_only_whole(store)

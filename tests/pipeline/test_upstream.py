@@ -261,6 +261,18 @@ def test_workers_of_ray_read_upstream(public, own):
     assert sorted(result.own) == ["longest"]
 
 
+def test_a_waiver_on_what_is_upstream_is_written_here(public, own):
+    from pipeline.accept import accept_step, last_definition  # noqa: PLC0415 - only here
+
+    public.edit("words.py", "if word]", "if word.strip()]")
+    found = plan(public, own)
+
+    accept_step(found, "count", last_definition(found, "count"), reason="only a refactoring")
+
+    assert states(plan(public, own, everything=True))["count"] == "cached"
+    assert own.adapter.read("seaglass.json") is not None
+
+
 # ------------------------------------------------------------------------------ the command line
 
 

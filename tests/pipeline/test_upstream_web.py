@@ -104,3 +104,14 @@ def test_a_web_server_without_an_index_is_refused_clearly(outsider, recipe, publ
     assert answer.code == 1
     assert "shows no index of folders" in answer.err
     assert len(answer.err.splitlines()) == 1
+
+
+def test_damage_in_a_store_that_is_only_read_is_told(outsider, published):
+    digest = published.store.ref("total")["content_digest"]
+    copy = published.store.copy(digest)
+    (published.root / "store" / copy.location.keys["summary.json"]).write_bytes(b"flipped")
+
+    with served(published.root / "store") as url:
+        answer = outsider("show", "total", "--store", url, "--json")
+
+    assert "'summary.json' of attempt" in answer.json["summary"]["title"]
