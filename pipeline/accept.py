@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pipeline.candidates import candidates_of, most_advanced, num_parts
 from pipeline.code import explain_change
 from pipeline.errors import UsageError
 from pipeline.frozen import plans_of_runs, shown_settings
@@ -18,15 +19,13 @@ from pipeline.resolve import Resolver
 from pipeline.shown import differences, shown
 from pipeline.store import layout
 from pipeline.store.objects import Waiver
-from pipeline.store.parts import live_parts
-from pipeline.store.waivers import Acceptance, accept
+from pipeline.store.waivers import Acceptance, Waivers, accept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.plan import Plan
     from pipeline.store.objects import Record
-    from pipeline.store.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +140,8 @@ def parts_of_predecessors(plan: Plan, title: str) -> int:
     contents = _contents(plan, title)
     if contents is None:
         return 0
-    others = plan.resolver.candidates(title, contents)[1:]
-    return sum(_num_parts(plan.store, other.action_key) for other in others)
+    chosen = most_advanced(plan.store, plan.resolver.candidates(title, contents))
+    return num_parts(plan.store, chosen) if chosen.resumes else 0
 
 
 def _earlier(plan: Plan, title: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -159,12 +158,15 @@ def _has_left_something(plan: Plan, title: str, row: dict[str, Any]) -> bool:
     contents = _contents(plan, title)
     if contents is None:
         return False
-    key = plan.identity.action_key(title, contents, definition=row["definition"])
-    return plan.store.record(key) is not None or _num_parts(plan.store, key) > 0
-
-
-def _num_parts(store: Store, action_key: str) -> int:
-    return sum(len(live_parts(store, action_key, kind)) for kind in ("shard", "state"))
+    found = candidates_of(
+        plan.identity,
+        title,
+        contents,
+        definition=row["definition"],
+        waivers=Waivers(plan.store, [row["definition"]]),
+    )
+    records = plan.store.records(candidate.action_key for candidate in found)
+    return any(records.values()) or any(num_parts(plan.store, candidate) for candidate in found)
 
 
 def _contents(plan: Plan, title: str) -> dict[str, str] | None:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 class StepTask:
     """Everything that a worker needs to try a step.
 
-    `predecessors` are action keys that `waivers` call as good: their parts are taken over.
+    `predecessors` are actions that `waivers` call as good: their parts are taken over.
     `limit_s` is how long the owner of a claim may be silent.
     """
 
@@ -350,13 +350,7 @@ def make_record(task: StepTask, output: StoredOutput, watch: Stopwatch) -> Recor
             **task.provenance,
             **machine(),
             **watch.row(),
-            **_taken_over(task, output),
+            **({"waivers": list(task.waivers)} if task.waivers else {}),
             "run": task.run_id,
         },
     )
-
-
-def _taken_over(task: StepTask, output: StoredOutput) -> dict[str, Any]:
-    """The waivers that an attempt leaned on: by them it had parts of a predecessor at hand."""
-    keys = map(layout.parts, output.predecessors)
-    return {"waivers": list(task.waivers)} if any(map(output.store.adapter.list, keys)) else {}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pipeline.candidates import candidates_of
 from pipeline.hits import Hits
 from pipeline.store.adapter import in_parallel
 from pipeline.store.promotions import Promotions
@@ -23,6 +24,7 @@ from pipeline.store.waivers import Waivers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from pipeline.candidates import Candidate
     from pipeline.dag import Dag
     from pipeline.identity import Identity
     from pipeline.store.objects import Record
@@ -46,14 +48,6 @@ class Resolution:
     cut_off: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     waivers: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """An action key that a step may be found under, with the waivers that lead to it."""
-
-    action_key: str
-    waivers: tuple[str, ...] = ()
 
 
 class Resolver:
@@ -86,11 +80,10 @@ class Resolver:
 
     def candidates(self, title: str, contents: Mapping[str, str]) -> list[Candidate]:
         """The keys to look for, the exact one first; `contents` are those of the inputs."""
-        keys = [Candidate(self._identity.action_key(title, contents))]
-        for before, chain in self.waivers.predecessors(self._identity.definitions[title]):
-            key = self._identity.action_key(title, contents, definition=before)
-            keys.append(Candidate(key, tuple(item.id for item in chain)))
-        return keys
+        definition = self._identity.definitions[title]
+        return candidates_of(
+            self._identity, title, contents, definition=definition, waivers=self.waivers
+        )
 
     def newest_records(self, titles: Iterable[str]) -> dict[str, Record]:
         """The newest results of steps, whether or not anything needs them."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import board as states
 from pipeline.attempt import Outcome
 from pipeline.cancel import CANCELLED, cancellation, close_attempts, described, who_cancelled
+from pipeline.candidates import most_advanced
 from pipeline.diary import DiaryWriter
 from pipeline.errors import CancelledError, SourceError, StoreError
 from pipeline.failures import RETRIED, describe
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pipeline.board import Board
+    from pipeline.candidates import Candidate
     from pipeline.executor import Executor
     from pipeline.hits import Hits
     from pipeline.plan import Plan
-    from pipeline.resolve import Candidate
     from pipeline.store.objects import Record
     from pipeline.store.store import Store
 
@@ -209,26 +210,29 @@ class Run:
         parents = [parent for _, _, parent in plan.dag.nodes[title].parents]
         contents = {parent: self._records[parent].content_digest for parent in parents}
         candidates = plan.resolver.candidates(title, contents)
-        plan.resolution.action_keys[title] = candidates[0].action_key
         self._lean(title, *(w for p in parents for w in plan.resolution.waivers.get(p, ())))
         self._lease.hold(candidate.action_key for candidate in candidates[1:])
         if title not in self._forced and self._find(title, candidates):
             return
         if self._adopted.intersection(parents) and self._rebuild_before([title], diary):
             return
+        is_forced = title in self._forced or title in self._lost
+        chosen = candidates[0] if is_forced else most_advanced(self._store, candidates)
+        plan.resolution.action_keys[title] = chosen.action_key
+        self._lean(title, *chosen.waivers)
         try:
             task = task_of(
                 plan,
                 title,
-                candidates,
+                chosen,
                 run_id=self.run_id,
-                is_forced=title in self._forced or title in self._lost,
+                is_forced=is_forced,
                 provenance=self._provenance,
             )
         except SourceError as error:  # a rebuild must read a frozen source, which has changed
             self._fail(title, Outcome(state="failed", failure="user", message=str(error)))
             return
-        diary.event("step_started", title=title, action_key=candidates[0].action_key)
+        diary.event("step_started", title=title, action_key=chosen.action_key)
         self._board.set(title, states.RUNNING)
         self._handles[executor.start(task)] = title
 
@@ -288,7 +292,8 @@ class Run:
                 diary.event("promoted", title=title, attempt=own.attempt, reason=LOST)
                 self._result.promoted[title] = record = own
         note = "" if outcome.state == "published" else "by another run"
-        self._mark(title, record)
+        if own is None or own.attempt != record.attempt:  # what is published is marked already
+            self._mark(title, record)
         self._board.set(title, states.DONE, note=note)
         self._succeed(title, record)
 

@@ -9,36 +9,33 @@ from pipeline.encoding import in_canonical_order
 from pipeline.shown import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from pipeline.candidates import Candidate
     from pipeline.plan import Plan
-    from pipeline.resolve import Candidate
 
 
 def task_of(
     plan: Plan,
     title: str,
-    candidates: Sequence[Candidate],
+    candidate: Candidate,
     *,
     run_id: str,
     is_forced: bool,
     provenance: dict[str, Any],
 ) -> StepTask:
-    """The task of a step whose inputs are there; the first candidate is its own action key.
+    """The task of a step whose inputs are there, under the action key of a candidate.
 
     Raises:
         SourceError: a source of a frozen plan is not there, or not what was recorded.
 
     """
     step, closure = plan.dag.nodes[title].step, plan.closure(title)
-    others = candidates[1:]
     return StepTask(
         store_url=plan.store.url,
         upstream=tuple(store.url for store in plan.store.upstream),
         run_id=run_id,
-        action_key=candidates[0].action_key,
-        predecessors=tuple(candidate.action_key for candidate in others),
-        waivers=tuple(dict.fromkeys(w for candidate in others for w in candidate.waivers)),
+        action_key=candidate.action_key,
+        predecessors=candidate.resumes,
+        waivers=candidate.waivers,
         recipe_digest=plan.identity.recipe_digests[title],
         definition=plan.identity.definitions[title],
         name=step.name,

@@ -70,8 +70,10 @@ class Verifier:
         for attempt, end in ends.items():
             if end is not None and end.record is not None:
                 record = Record.from_json(end.record, f"the seal of attempt {attempt}")
-                damage = self._of_record(record, layout.action(record.action_key), "is missing")
-                found.append(self._completed(record, damage))
+                if record.action_key == attempts[attempt]:  # an import ends under two keys
+                    place = layout.action(record.action_key)
+                    damage = self._of_record(record, place, "is missing")
+                    found.append(self._completed(record, damage))
         return found
 
     def pieces(self, census: Census) -> list[Damage]:
@@ -224,7 +226,7 @@ def _beside(record: Record) -> list[str]:
     """The keys of the edges and the marker that a record comes with."""
     made = record.content_digest
     found = [layout.consumer(item.content_digest, record.action_key) for item in record.inputs]
-    if not any(item.waivers for item in record.inputs):  # those can be revoked, a marker cannot
+    if not record.leans_on_waivers:  # those can be revoked, a marker cannot
         found.append(layout.marker(record.recipe_digest, record.action_key))
     return [layout.producer(made, record.action_key), *found]
 

@@ -110,6 +110,11 @@ class Record:
     provenance: dict[str, Any]
     format: int = FORMAT
 
+    @property
+    def leans_on_waivers(self) -> bool:
+        """Whether an input, or a part that was taken over, counts by a waiver only."""
+        return any(i.waivers for i in self.inputs) or bool(self.provenance.get("waivers"))
+
     def to_bytes(self) -> bytes:
         """The stored form."""
         return dump(asdict(self))

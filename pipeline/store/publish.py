@@ -52,12 +52,17 @@ def publish_announced(store: Store, record: Record) -> Record:
             "and the step runs again"
         )
         raise StoreError(msg)
-    return complete(store, record)
+    return _create_record(store, record)
 
 
 def complete(store: Store, sealed: Record) -> Record:
-    """Create the record of a sealed attempt, or note that another one was first."""
+    """Create the record of a sealed attempt that did not get to it, edges included."""
     _write_edges(store, sealed)
+    return _create_record(store, sealed)
+
+
+def _create_record(store: Store, sealed: Record) -> Record:
+    """Create the record of a sealed attempt, or note that another one was first."""
     key = layout.action(sealed.action_key)
     current = store.record(sealed.action_key) if store.upstream else None  # hide none upstream
     if current is None and store.adapter.create(key, sealed.to_bytes()):
@@ -112,5 +117,5 @@ def _write_edges(store: Store, record: Record) -> None:
         store.create(
             layout.consumer(item.content_digest, record.action_key), {"title": record.title}
         )
-    if not any(item.waivers for item in record.inputs):  # those can be revoked, a marker cannot
+    if not record.leans_on_waivers:  # those can be revoked, a marker cannot
         store.write_marker(record, record.recipe_digest)

@@ -376,6 +376,64 @@ def test_after_a_revocation_no_parts_are_taken_over(crashed):
     assert calls_of(crashed) == [[], 1, 2, 3]
 
 
+def test_a_result_with_parts_of_a_predecessor_is_found_while_the_waiver_holds(crashed):
+    say(crashed, "shards")
+    crashed.run()
+
+    steps = crashed.plan(everything=True).steps
+
+    assert [(step.state, step.causes) for step in steps] == [
+        ("cached", ("accepted: only renamed (shards)",))
+    ]
+
+
+def test_after_a_revocation_neither_that_result_nor_its_parts_are_found(crashed):
+    say(crashed, "shards")
+    crashed.run()
+
+    revoke(crashed, "shards")
+
+    assert states(crashed) == {"shards": "run"}
+    crashed.run()
+    assert calls_of(crashed) == [[], 1, 2, 3]
+
+
+def test_given_again_a_waiver_finds_what_was_finished_by_it(crashed):
+    say(crashed, "shards")
+    crashed.run()
+    revoke(crashed, "shards")
+
+    say(crashed, "shards")
+
+    assert states(crashed) == {"shards": "cached"}
+
+
+def test_parts_that_grew_out_of_a_predecessor_pass_down_a_chain(crashed):
+    crashed.edit("bodies.py", "if shard == 30:", "if shard == 3 and len(CALLS) > 1:")
+    say(crashed, "shards")
+    crashed.run()
+    crashed.edit("bodies.py", "if shard == 3 and len(CALLS) > 1:", "if shard == 31:")
+
+    say(crashed, "shards")
+    crashed.run()
+
+    assert calls_of(crashed) == [[("update-1", {"update": 1})], 3]
+
+
+def test_own_parts_from_before_a_waiver_are_kept_beside_those_of_the_predecessor(crashed):
+    crashed.edit("bodies.py", "[1, 2, 3]", "[3, 4, 5]")
+    crashed.edit("bodies.py", "if shard == 30:", "if shard == 5:")
+    crashed.run()
+    crashed.edit("bodies.py", "[3, 4, 5]", "[1, 2, 3, 4, 5]")
+    crashed.run()
+    crashed.edit("bodies.py", "if shard == 5:", "if shard == 50:")
+
+    say(crashed, "shards")
+    crashed.run()
+
+    assert calls_of(crashed) == [[("update-1", {"update": 1})], 5]
+
+
 def test_a_forced_step_reuses_no_part_whatever_was_accepted(crashed):
     say(crashed, "shards")
     crashed.run()
