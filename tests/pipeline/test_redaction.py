@@ -29,6 +29,8 @@ URLS = {
     "https://h/a?sv=1&sig=ab%2F12#top": "https://h/a?sv=1&sig=***#top",
     "https://h/a?access_token=ab12": "https://h/a?access_token=***",
     "https://h/a?X-Goog-Credential=me%40x": "https://h/a?X-Goog-Credential=***",
+    "Authorization: Bearer abc.def-123": "Authorization: Bearer ***",
+    "{'Authorization': 'Basic YW5uOnBhNTU='}": "{'Authorization': 'Basic ***'}",
 }
 MADE = [
     "hf_" + "aB3" * 10,
@@ -49,7 +51,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("text", URLS)
-def test_credentials_in_a_url_are_masked(text):
+def test_credentials_in_a_url_or_header_are_masked(text):
     assert redacted(text) == URLS[text]
 
 
