@@ -214,11 +214,13 @@ def test_a_store_that_keeps_failing_at_the_end_is_an_error(store, no_wait):
 
 
 def test_an_error_of_the_block_is_the_one_to_see(store, no_wait):
-    refusing = Store(Failing(store.adapter, 9, after=False))
+    def fail_within(diary):
+        with diary:
+            diary.event("log", line="the last words")
+            raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), writer(refusing) as diary:
-        diary.event("log", line="the last words")
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        fail_within(writer(Store(Failing(store.adapter, 9, after=False))))
 
 
 WRITERS = ["count-a b", "count-../../x", "count-caf\u00e9.20260102T030405-01", "x" * 150]
