@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from pipeline.errors import UsageError
@@ -86,6 +88,18 @@ def program() -> str:
         return "seaglass"
     place = os.path.relpath(called)
     return place if not place.startswith("..") else str(called)
+
+
+def typed_stores() -> str:
+    """`--store` and `--from` as they were typed, for the commands that are shown next."""
+    context = click.get_current_context()
+    words = []
+    for name, option in (("store_url", "--store"), ("upstream", "--from")):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            given = context.params[name]
+            urls = [given] if isinstance(given, str) else given
+            words += [f" {option} {shlex.quote(url)}" for url in urls]
+    return "".join(words)
 
 
 def print_json(value: Any) -> None:

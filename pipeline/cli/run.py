@@ -26,6 +26,7 @@ from pipeline.cli.options import (
     program,
     set_option,
     store_option,
+    typed_stores,
 )
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.digests import RememberedDigests
@@ -144,8 +145,10 @@ def _print_next(plan: Plan, screen: Console, command: str) -> None:
     """The next commands to type."""
     name = list(_wanted(plan))[-1]
     screen.print("Next:", style="bold")
-    for line in (f"lineage {name} --up", f"show {name}", "ls", f"plan {command}"):
-        screen.print(f"  {program()} {redacted(line)}", markup=False, soft_wrap=True)
+    frozen = " --frozen" if plan.source_manifests.runs else ""
+    for line in (f"lineage {name} --up", f"show {name}", "ls", f"plan {command}{frozen}"):
+        words = redacted(f"{line}{typed_stores()}")
+        screen.print(f"  {program()} {words}", markup=False, soft_wrap=True)
 
 
 def _wanted(plan: Plan) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pipeline.board import Board
 from pipeline.codebase import Codebase
 from pipeline.dag import build
 from pipeline.digests import RememberedDigests
-from pipeline.errors import RecipeError, UsageError
+from pipeline.errors import RecipeError, SourceError, UsageError
 from pipeline.imported import MISSING, imported, keys_of
 from pipeline.importing import Wanted
 from pipeline.launch import make_executor
@@ -120,6 +120,27 @@ def test_a_file_behind_a_url_becomes_an_artifact_of_one_file(store):
     record = take(store, "memory://bucket/one/a%20b.txt").record
 
     assert [f.path for f in store.manifest(record.content_digest).files] == ["a b.txt"]
+
+
+@pytest.mark.emulator
+@pytest.mark.parametrize("cloud", ["s3_url", "gcs_url"])
+def test_what_lies_in_a_bucket_becomes_an_artifact(store, letters, cloud, request):
+    url = request.getfixturevalue(cloud)
+    filesystem, root = fsspec.core.url_to_fs(url)
+    filesystem.pipe(
+        {f"{root}/letters/a.txt": b"one two", f"{root}/letters/sub/b.txt": b"three"},
+    )
+
+    arrival = take(store, f"{url}/letters")
+
+    assert arrival.record.content_digest == take(store, letters).record.content_digest
+    assert arrival.record.sources[0].provenance["location"] == f"{url}/letters"
+
+
+@pytest.mark.emulator
+def test_an_object_that_is_not_in_the_bucket_is_refused(store, s3_url):
+    with pytest.raises(SourceError, match="cannot be read"):
+        take(store, f"{s3_url}/nothing")
 
 
 def test_a_recipe_reads_what_was_imported(make_project, letters):

@@ -300,6 +300,13 @@ def test_run_takes_stores_by_option(outsider, recipe, public):
     assert answer.json["ran"] == ["longest"]
 
 
+def test_the_next_commands_name_the_stores_that_were_typed(outsider, recipe, public):
+    text = outsider("run", *recipe, "--from", public.store.url, "--on", "inline").out
+
+    assert f"lineage longest --up --from {public.store.url}" in text
+    assert "--store" not in text.partition("Next:")[2]
+
+
 def test_plan_takes_stores_from_the_environment(outsider, recipe, upstream):
     answer = outsider("plan", *recipe, "--json").json
 
