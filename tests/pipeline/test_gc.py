@@ -15,6 +15,7 @@ from pipeline.store.leases import Lease
 from pipeline.store.objects import dump
 from pipeline.store.pins import pin, unpin
 from tests.pipeline.faulty import make_task, try_once
+from tests.pipeline.imports import make_letters, take
 
 SHARDED = {
     "bodies.py": """
@@ -263,6 +264,18 @@ def test_what_a_live_run_has_made_stays_before_a_name_points_at_it(project, move
     collect(store)
 
     assert store.copy(old.content_digest) is not None
+
+
+def test_imported_bytes_stay_for_no_one_could_build_them_again(store, tmp_path):
+    letters = make_letters(tmp_path / "letters")
+    first = take(store, letters)
+    (letters / "a.txt").write_bytes(b"another text")
+    take(store, letters)
+
+    found = collect(store)
+
+    assert (found.copies, found.num_objects) == ([], 0)
+    assert store.copy(first.record.content_digest) is not None
 
 
 def test_work_under_way_is_left_alone(store, monkeypatch):

@@ -7,8 +7,11 @@ from dataclasses import fields
 import pytest
 
 from pipeline.errors import FormatError
+from pipeline.gc import Collector
 from pipeline.importing import Wanted, import_files
+from pipeline.provenance import person
 from pipeline.store import layout
+from pipeline.store.leases import Lease
 from pipeline.store.objects import (
     End,
     Location,
@@ -20,13 +23,13 @@ from pipeline.store.objects import (
     Waiver,
     dump,
 )
+from pipeline.store.pins import pin
 from pipeline.store.store import Store
 from tests.pipeline.faulty import make_task, try_once
 
 SECTION = re.compile(r"(?ms)^### `(?P<key>[^`]+)`\n(?P<text>.*?)(?=^### |^## |\Z)")
 EXAMPLE = re.compile(r"```json\n(.*?)```", re.DOTALL)
-# Objects of these kinds hold bytes, or are told of in sections of their own.
-ELSEWHERE = ("v1/data/", "v1/leases/", "v1/probe/", "v1/condemned/", "v1/verdicts/", "v1/swept/")
+ELSEWHERE = ("v1/data/", "v1/probe/")  # hold bytes, or nothing that anyone reads
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +46,22 @@ def described(request):
 
 @pytest.fixture
 def lived_in(make_project):
-    """A store with what two runs, a failure, shards, a saved state and an import leave."""
+    """A store with what runs, a failure, shards, a state, an import, a pin and a gc leave."""
     project = make_project()
-    project.run()
+    pin(project.store, project.run().records["total"], reason="kept", by=person())
     project.edit("bodies.py", '"facts": {"total": 3}', '"facts": 1 / 0')
     project.run()
     for body in ("write", "speak"):
         try_once(make_task(project.store.url, body))
     import_files(project.store, Wanted(name="text", place=str(project.text)))
     import_files(project.store, Wanted(name="text", place=str(project.text)))
+    project.edit("bodies.py", '"facts": 1 / 0', '"facts": {}')
+    project.run("smallest=2")
+    lease = Lease(project.store, "20261201T092910-d71622c6")
+    for digest in ("a" * 64, "b" * 64):
+        lease.hold([digest])
+    lease.beat()
+    assert Collector(project.store).collect().num_objects
     return project.store
 
 

@@ -11,6 +11,7 @@ from pipeline.store.census import take_census
 from pipeline.store.parts import live_keys
 from pipeline.verify import Verifier
 from tests.pipeline.faulty import make_task, try_once
+from tests.pipeline.imports import make_letters, take
 
 
 def flip(path):
@@ -218,6 +219,14 @@ def test_a_lost_record_is_named_and_restored_from_its_seal(project):
 
     assert (found.attempt, found.what) == (record.attempt, "is missing")
     assert project.store.record(record.action_key) == record
+
+
+def test_nothing_is_wrong_with_an_import_that_came_twice(store, tmp_path):
+    letters = make_letters(tmp_path / "letters")
+    take(store, letters)
+    take(store, letters)
+
+    assert verified(store) == []
 
 
 def test_an_edited_record_is_named(project):
