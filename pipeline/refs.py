@@ -32,8 +32,7 @@ def move_refs(plan: Plan, records: Mapping[str, Record], run_id: str | None) -> 
     moved = [name for name, value in wanted.items() if not _is_current(current[name], value)]
     if moved:
         plan.store.prepare()  # it may be new, where all was found upstream
-    for name in moved:
-        plan.store.add_ref(name, {**wanted[name], "run": run_id})
+    in_parallel(lambda name: plan.store.add_ref(name, {**wanted[name], "run": run_id}), moved)
     if moved:
         renew(plan.store, {wanted[name]["content_digest"] for name in moved})
 

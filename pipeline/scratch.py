@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 from contextlib import contextmanager
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,11 +29,11 @@ _TICKS = 100  # start times to a hundredth of a second
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """An empty folder of this process, gone afterwards; also removes those of dead processes."""
-    sweep()
-    started = round(start_time(psutil.Process()) * _TICKS)
-    prefix = f"seaglass-{_machine()}-{os.getpid()}-{started}-"
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    """An empty folder of this process, gone afterwards.
+
+    The first one of a process also removes what dead processes left.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=own_prefix(os.getpid())))
     try:
         yield folder
     finally:
@@ -47,5 +48,14 @@ def sweep() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+@cache
+def own_prefix(pid: int) -> str:
+    """How this process names its folders. By pid, for a forked child is another process."""
+    sweep()
+    started = round(start_time(psutil.Process(pid)) * _TICKS)
+    return f"seaglass-{_machine()}-{pid}-{started}-"
+
+
+@cache
 def _machine() -> str:
     return sha256(host_id().encode()).hexdigest()[:8]

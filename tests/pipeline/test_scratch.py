@@ -6,7 +6,7 @@ import tempfile
 
 import pytest
 
-from pipeline.scratch import scratch_folder
+from pipeline.scratch import own_prefix, scratch_folder
 
 KILLED_INSIDE = """
 import os, signal
@@ -22,6 +22,7 @@ with scratch_folder() as folder:
 def _own_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
+    own_prefix.cache_clear()  # as a process that begins now would sweep
 
 
 def test_the_folder_of_a_killed_process_is_swept(tmp_path):
