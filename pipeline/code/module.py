@@ -67,9 +67,9 @@ class ModuleSource:
     """A module of the tree. `path` is relative to the tree; `data` are the bytes of its file.
 
     `symbols` maps a name to the statements that define it, `imports` to what imports make of it.
-    `main` is what runs only as a program, `stars` are the modules of star imports, `loads` what
-    importing the module loads, `effects` the statements that count whenever it is loaded, `exports`
-    its `__all__` (None: every name).
+    `main` is what runs only as a program, `stars` are the modules of star imports, `late_stars` of
+    those that may bind a name again. `loads` is what importing the module loads, `effects` are the
+    statements that count whenever it is loaded, `exports` is its `__all__` (None: every name).
     """
 
     place: Place
@@ -79,6 +79,7 @@ class ModuleSource:
     imports: dict[str, list[Target]] = field(default_factory=dict)
     main: list[Statement] = field(default_factory=list)
     stars: list[str] = field(default_factory=list)
+    late_stars: list[str] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
     effects: list[Statement] = field(default_factory=list)
     exports: frozenset[str] | None = None
@@ -149,6 +150,8 @@ class ModuleSource:
         star = star_module(node, self.place)
         if star is not None:
             self.stars.append(star)
+            if self.symbols.keys() - {"__doc__"} or self.imports:
+                self.late_stars.append(star)
             self._binders.setdefault("*", []).append(statement)
 
     def _add_symbol(self, node: ast.stmt, names: set[str]) -> None:

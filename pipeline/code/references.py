@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.code.imports import Target, loaded_targets, relative_module
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 BODY_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _PROGRAM = re.compile(rf"(?:^|\s)-m\s+({_DOTTED})(?:\s|$)|(?:^|\s)(?:\./)?([\w/]+)\.py(?:\s|$)")
+_COMPUTED_PROGRAM = re.compile(r"(?:^|\s)-m\s+[\w.]*$")
+_PYTHON = Target("sys", ("executable",))
 _LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
 MUTATORS = frozenset(
     """add append appendleft clear discard extend insert pop popitem register remove setdefault
@@ -179,20 +180,37 @@ def _visit_constant(walk: _Walk, node: ast.Constant, scope: Scope | None) -> Non
         walk.found.text_reads.setdefault(node.value, node.lineno)
     if BODY_NAME.fullmatch(node.value):
         walk.found.body_names.setdefault(node.value, node.lineno)
-    if "-m" not in node.value and ".py" not in node.value:
+    _note_programs(walk, node.value, node.lineno)
+
+
+def _note_programs(walk: _Walk, text: str, line: int) -> None:
+    """The modules that a text runs, where it is a command line."""
+    if "-m" not in text and ".py" not in text:
         return
-    for module, script in _PROGRAM.findall(node.value):
-        walk.found.programs.setdefault(module or script.strip("/").replace("/", "."), node.lineno)
+    for module, script in _PROGRAM.findall(text):
+        walk.found.programs.setdefault(module or script.strip("/").replace("/", "."), line)
 
 
 def _visit_sequence(walk: _Walk, node: ast.List | ast.Tuple, scope: Scope | None) -> None:
-    """A list may be a command line: `["python", "-m", "lab.tool"]`."""
-    words = [getattr(item, "value", None) for item in node.elts]
-    for word, following in pairwise(words):
-        if word == "-m" and isinstance(following, str):
-            walk.found.programs.setdefault(following, node.lineno)
+    _note_words(walk, node.elts)
     for child in node.elts:
         walk.push(child, scope)
+
+
+def _note_words(walk: _Walk, items: list[ast.expr]) -> None:
+    """A list or a call may hold the words of a command: `["python", "-m", "lab.tool"]`.
+
+    A computed name of a module is dispatch, like any other that Python itself is started with.
+    """
+    words = [getattr(item, "value", None) for item in items]
+    if "-m" not in words[:-1]:
+        return
+    item = items[words.index("-m") + 1]
+    module = getattr(item, "value", None)
+    if isinstance(module, str):
+        walk.found.programs.setdefault(module, item.lineno)
+    elif any(isinstance(word, str) and "python" in word for word in words):
+        walk.refer([_PYTHON], item.lineno)
 
 
 def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
@@ -206,6 +224,7 @@ def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
             seen = _looked_up(walk, node, scope)
         if last in SETTERS:
             walk.note_write(node.args[0], scope)
+    _note_words(walk, node.args)
     for child in children(node):
         if child not in seen:
             walk.push(child, scope)
@@ -304,9 +323,14 @@ def _visit_comprehension(walk: _Walk, node: ast.AST, scope: Scope | None) -> Non
 
 
 def _visit_joined(walk: _Walk, node: ast.JoinedStr, scope: Scope | None) -> None:
-    for child in node.values:
+    pieces = [str(getattr(child, "value", "")) for child in node.values]
+    for child, piece in zip(node.values, pieces, strict=True):
         if not isinstance(child, ast.Constant):  # a piece of text is no body name
             walk.push(child, scope)
+            continue
+        _note_programs(walk, piece, node.lineno)
+        if _COMPUTED_PROGRAM.search(piece) and "python" in "".join(pieces):
+            walk.refer([_PYTHON], node.lineno)
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, tuple[str, ...]]:

@@ -105,6 +105,11 @@ class _Search:
             for bound in module.imports.get(name, ())
             if bound != itself
         ]
+        if name in module.symbols or ahead:
+            late = [star for star in module.late_stars if self.tree.is_followed(star)]
+            again = self.star_sources(late, target.names)
+            self.starred.update(again)
+            ahead += again
         if name in module.symbols:
             self.found[Symbol(module.name, name)] = None
         elif not ahead and module.place.is_package and self.tree.module(f"{module.name}.{name}"):
@@ -112,13 +117,13 @@ class _Search:
         elif not ahead:
             if target not in self.starred:
                 self.missing[Missing(module.name, name)] = None
-            ahead += self.star_sources(module, target.names)
+            ahead += self.star_sources(module.stars, target.names)
             self.starred.update(ahead)
         return ahead
 
-    def star_sources(self, module: ModuleSource, names: tuple[str, ...]) -> list[Target]:
+    def star_sources(self, stars: list[str], names: tuple[str, ...]) -> list[Target]:
         ahead = []
-        for star in module.stars:
+        for star in stars:
             source = self.tree.module(star) if self.tree.is_followed(star) else None
             if source is None or source.star_exports(names[0]):
                 ahead.append(Target(star, names))

@@ -168,6 +168,10 @@ COMMANDS = {
     "a list": '["python", "-m", "lab.tool"]',
     "a tuple": '("python3", "-I", "-m", "lab.tool", "x")',
     "a line": '"exec python -m lab.tool --fast"',
+    "words": '"python", "-m", "lab.tool"',
+    "a text with values": 'f"python -m lab.tool {c}"',
+    "a computed name": '["python", "-m", c.tool]',
+    "a text with a computed name": 'f"python -m lab.{c} now"',
     "a path": '["python", "lab/tool.py"]',
     "a path in a line": '"python ./lab/tool.py x"',
 }
@@ -197,7 +201,7 @@ def test_the_main_blocks_of_a_package_count_where_python_itself_is_started(follo
     assert "lab.tool:<main>" in follow({"lab/body.py": body, "lab/tool.py": TOOL}).symbols
 
 
-@pytest.mark.parametrize("text", ["git commit -m lab", "see lab/tool.pyc", "a -m lab-tool"])
+@pytest.mark.parametrize("text", ["git commit -m lab", "-m", "see lab/tool.pyc", "a -m lab-tool"])
 def test_what_only_looks_like_a_command_is_text(follow, text):
     body = f"def run(c, i, o): print({text!r})\n"
 

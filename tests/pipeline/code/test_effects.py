@@ -263,6 +263,7 @@ ORDERS = {
     "two imports": ("from lab.a import f", "from lab.b import f"),
     "an import and a function": ("from lab.a import f", "def f(): return 3"),
     "an import and a value": ("from lab.a import f", "f = 1"),
+    "a function and a star import": ("def f(): return 3", "from lab.a import *"),
     "two star imports": ("from lab.a import *", "from lab.b import *"),
 }
 

@@ -220,3 +220,10 @@ def test_a_module_that_is_loaded_first_still_counts_whole_as_a_value(follow):
     files = {**LIBRARY, "lab/body.py": "import lab.ops.slow\n\n\ndef run(): print(lab.ops.slow)\n"}
 
     assert "lab.ops.slow:unused" in follow(files).symbols
+
+
+def test_a_star_import_below_a_function_of_its_own_brings_the_later_one(follow):
+    body = "def f(): return 1\n\n\nfrom lab.a import *\n\n\ndef run(): return f()\n"
+    files = {"lab/body.py": body, "lab/a.py": "def f(): return 2\n"}
+
+    assert "lab.a:f" in follow(files).symbols
