@@ -36,17 +36,18 @@ def attempts_at(store: Store, action_key: str) -> list[AttemptRow]:
     current = current_record(store, action_key)
     attempt = None if current is None else current.attempt
     ends = [end for one in store.all for end in one.ends(action_key)]
-    return [_row(store, action_key, end, attempt) for end in sorted(ends, key=lambda e: e.attempt)]
+    ends.sort(key=lambda end: end.attempt)
+    return [_row(store, action_key, end, is_current=end.attempt == attempt) for end in ends]
 
 
-def _row(store: Store, action_key: str, end: End, current: str | None) -> AttemptRow:
+def _row(store: Store, action_key: str, end: End, *, is_current: bool) -> AttemptRow:
     content = None if end.record is None else end.record.get("content_digest")
     is_sealed = content is not None
     return AttemptRow(
         attempt=end.attempt,
         state=end.state,
         content_digest=content,
-        is_current=end.attempt == current,
+        is_current=is_current,
         is_late=is_sealed and store.read(layout.late(action_key, end.attempt)) is not None,
         has_copy=content is not None and store.copy(content) is not None,
         failure=end.failure,
