@@ -74,14 +74,13 @@ class Collector:
         self._limit_s = limit_s
         self._wait = wait
         self._observer = Observer(store, limit_s=limit_s)
+        self._seals: dict[CopyId, dict[str, Any]] = {}
 
     def preview(self) -> Eviction:
         """What would go now. Writes nothing; whoever has not ended counts as alive."""
         census = take_census(self._store)
         needed = read_needed(self._store, self._observer)
-        found = Eviction(
-            copies=evictable(self._store, census, needed), parts=_idle_parts(census, needed)
-        )
+        found = Eviction(copies=self._evictable(census, needed), parts=_idle_parts(census, needed))
         self._weigh(found, census, self._sweep(census, found, needed))
         return found
 
@@ -91,7 +90,7 @@ class Collector:
         census = take_census(self._store)
         needed = read_needed(self._store, self._observer)
         by = asdict(this_process("", ""))
-        own = condemn(self._store, evictable(self._store, census, needed), by=by)
+        own = condemn(self._store, self._evictable(census, needed), by=by)
         found = Eviction(copies=self._finish_others(own))
         needed = read_needed(self._store, self._observer)
         found.copies += self._judge(own, census, needed)
@@ -130,6 +129,33 @@ class Collector:
                 found[held.owner.attempt] = int(held.beat.get("counter", 0))
         return found
 
+    def _evictable(self, census: Census, needed: Needed) -> list[CopyId]:
+        """Copies that nothing needs, and those beyond the newest of what is needed."""
+        ended = {
+            content: [copy for copy in copies if copy.attempt in census.ended]
+            for content, copies in census.copies.items()
+            if content not in needed.held
+        }
+        unnamed = [copy for c, found in ended.items() if c not in needed.contents for copy in found]
+        surplus = [
+            copy for c, found in ended.items() if c in needed.contents for copy in found[:-1]
+        ]
+        seals = in_parallel(lambda copy: self._seal(census, copy), [*unnamed, *surplus])
+        kept = {copy.content_digest for copy in unnamed if _keeps_one(seals[copy], needed)}
+        return [
+            copy
+            for copy, seal in seals.items()
+            if _run_of(seal) not in needed.runs
+            and (copy.content_digest not in kept or copy != ended[copy.content_digest][-1])
+        ]
+
+    def _seal(self, census: Census, copy: CopyId) -> dict[str, Any]:
+        """The record in the seal of the attempt that wrote a copy; empty where it has none."""
+        if copy not in self._seals:
+            end = self._store.end(census.ended[copy.attempt], copy.attempt)
+            self._seals[copy] = {} if end is None or end.record is None else end.record
+        return self._seals[copy]
+
     def _finish_others(self, own: Condemned) -> list[CopyId]:
         """Close the lists of other gcs: what they have not evicted by now, they keep.
 
@@ -141,7 +167,7 @@ class Collector:
 
     def _judge(self, own: Condemned, census: Census, needed: Needed) -> list[CopyId]:
         """Evict what is still not needed, and of what is needed never the last live copy."""
-        found = set(evictable(self._store, census, needed)) & set(own.copies)
+        found = set(self._evictable(census, needed)) & set(own.copies)
         stay = {c for c, copies in census.copies.items() if not found.issuperset(copies)}
         surplus = {copy.content_digest for copy in found} & stay
         live = in_parallel(lambda content: live_copies(self._store, content), surplus)
@@ -174,25 +200,6 @@ class Collector:
         found.size_bytes = sum(size or 0 for size in sizes.values())
 
 
-def evictable(store: Store, census: Census, needed: Needed) -> list[CopyId]:
-    """Copies that nothing needs, and those beyond the newest of what is needed."""
-    ended = {
-        content: [copy for copy in copies if copy.attempt in census.ended]
-        for content, copies in census.copies.items()
-        if content not in needed.held
-    }
-    unnamed = [copy for c, copies in ended.items() if c not in needed.contents for copy in copies]
-    surplus = [copy for c, copies in ended.items() if c in needed.contents for copy in copies[:-1]]
-    seals = in_parallel(lambda copy: _seal(store, census, copy), [*unnamed, *surplus])
-    kept = {copy.content_digest for copy in unnamed if _keeps_one(seals[copy], needed)}
-    return [
-        copy
-        for copy, seal in seals.items()
-        if _run_of(seal) not in needed.runs
-        and (copy.content_digest not in kept or copy != ended[copy.content_digest][-1])
-    ]
-
-
 def _idle_parts(census: Census, needed: Needed) -> list[str]:
     """Pieces of actions that are done, which no one works on or has borrowed by a waiver."""
     return [
@@ -206,12 +213,6 @@ def _idle_parts(census: Census, needed: Needed) -> list[str]:
 def _keeps_one(seal: dict[str, Any], needed: Needed) -> bool:
     """Whether one copy stays though no name points at it: imported bytes no one can build again."""
     return _run_of(seal) in needed.last_runs or seal.get("body") == IMPORTED
-
-
-def _seal(store: Store, census: Census, copy: CopyId) -> dict[str, Any]:
-    """The record in the seal of the attempt that wrote a copy; empty where it has none."""
-    end = store.end(census.ended[copy.attempt], copy.attempt)
-    return {} if end is None or end.record is None else end.record
 
 
 def _run_of(seal: dict[str, Any]) -> str | None:

@@ -11,7 +11,9 @@ from pipeline.gc import Collector
 from pipeline.launch import make_executor
 from pipeline.run import Run
 from pipeline.store.local import LocalAdapter
+from pipeline.store.pins import pin
 from pipeline.store.store import Store
+from tests.pipeline.faulty import assert_only_whole, make_task, try_once, try_until_done
 from tests.pipeline.interposed import interposed, operations_of
 
 
@@ -97,6 +99,36 @@ def test_a_gc_at_any_moment_of_a_run_leaves_it_whole(project, stale, monkeypatch
 
         assert result.is_good, f"operation {at}: {result.failures}"
         assert_whole(store, [result.records["count"], result.records["total"]])
+
+
+@pytest.mark.slow
+def test_a_gc_that_takes_an_attempt_for_dead_at_any_moment_deletes_nothing_named(
+    tmp_path, monkeypatch
+):
+    """As after a long stop of its process: either the seal wins or the verdict; all is whole."""
+    monkeypatch.setattr("pipeline.store.local.os.fsync", lambda descriptor: None)
+    store = interposed(Store(LocalAdapter(tmp_path / "undisturbed")))
+    monkeypatch.setattr("pipeline.attempt.open_store", lambda url, upstream: store)
+    record = try_once(make_task(store.url)).record
+    states = set()
+
+    for at in range(1, operations_of(store) + 1):
+        store = Store(LocalAdapter(tmp_path / f"dead-{at}"))
+        pin(store, record, reason="what comes out must stay", by={})
+        observed = interposed(store, at=at, act=Collector(store, limit_s=0).collect)
+        monkeypatch.setattr(
+            "pipeline.attempt.open_store", lambda url, upstream, observed=observed: observed
+        )
+
+        states.add(try_once(make_task(store.url)).state)
+        assert_only_whole(store)
+        Collector(store).collect()
+        again = try_until_done(make_task(store.url))
+
+        assert again.record is not None, f"operation {at}: {again}"
+        assert again.record.content_digest == record.content_digest
+        assert_only_whole(store)
+    assert states == {"published", "failed"}
 
 
 class DiedError(Exception):
