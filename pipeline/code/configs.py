@@ -3,8 +3,8 @@
 Its field values are in the step's config already, and so is what `__post_init__` made of them.
 Counting the fields as code too would undo `since`: adding one would move every address. What is
 left is what the body can call or read besides: methods, properties, class constants, defaults of
-`InitVar`, the `metadata` of fields, and a `__post_init__` that may do more than check and derive
-fields.
+`InitVar`, `metadata` and the like of fields, and a `__post_init__` that may do more than check and
+derive fields.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pipeline.code.module import ModuleSource
 
 _NO_FIELDS = frozenset({"ClassVar", "InitVar"})
+_UNNOTICED = frozenset({"frozen", "kw_only", "slots", "init", "match_args", "weakref_slot"})
+_NOTICED = ("metadata", "repr", "compare", "hash", None)  # None: `**options`
 _DATACLASS = Target("dataclasses", ("dataclass",))
 
 
@@ -53,17 +55,17 @@ def _behaving(node: ast.ClassDef, module: ModuleSource) -> list[ast.stmt]:
         for item in node.body
         if not (is_no_op(item) or id(item) in dropped or only_fills_fields(item, names))
     ]
-    return [*kept, *(found for item in fields for found in _metadata(item))]
+    return [*kept, *(found for item in fields for found in _options(item))]
 
 
-def _metadata(item: ast.AnnAssign) -> list[ast.stmt]:
-    """`name = {...}` for a field with `metadata={...}` or `**options`."""
+def _options(item: ast.AnnAssign) -> list[ast.stmt]:
+    """`name = ...` for each option of a field that a body could notice: `metadata={...}`."""
     if not isinstance(item.value, ast.Call):
         return []
     return [
         ast.copy_location(ast.Assign([item.target], word.value), item)
         for word in item.value.keywords
-        if word.arg in ("metadata", None)
+        if word.arg in _NOTICED
     ]
 
 
@@ -78,6 +80,10 @@ def _is_field(item: ast.AnnAssign, module: ModuleSource) -> bool:
 
 
 def _is_dataclass(decorator: ast.expr, module: ModuleSource) -> bool:
+    """Whether it is `@dataclass`, with no option that a body could notice."""
+    options = decorator.keywords if isinstance(decorator, ast.Call) else []
+    if any(option.arg not in _UNNOTICED for option in options):
+        return False
     parts = dotted(decorator)
     imported = module.imports.get(parts[0], []) if parts else []
     return any(Target(t.module, t.names + parts[1:]) == _DATACLASS for t in imported)

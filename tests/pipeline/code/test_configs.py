@@ -203,6 +203,25 @@ def test_the_metadata_of_a_field_counts_since_a_body_can_read_it(follow, old, ne
     assert before.digest != after.digest
 
 
+OPTIONS = {
+    "an order": ("@dataclass(frozen=True)", "@dataclass(frozen=True, order=True)"),
+    "no repr": ("@dataclass(frozen=True)", "@dataclass(frozen=True, repr=False)"),
+    "a field without repr": ("field(default=1, **", "field(default=1, repr=False, **"),
+    "a field without comparison": ("field(default=1, **", "field(default=1, compare=False, **"),
+}
+
+
+@pytest.mark.parametrize("what", OPTIONS)
+def test_an_option_of_a_dataclass_that_a_body_could_notice_counts(follow, what):
+    before = follow({**FILES, "lab/config.py": METADATA}, configs=CONFIGS)
+
+    changed = METADATA.replace(*OPTIONS[what])
+    after = follow({**FILES, "lab/config.py": changed}, configs=CONFIGS)
+
+    assert changed != METADATA
+    assert before.digest != after.digest
+
+
 def test_a_default_beside_metadata_is_a_matter_of_the_config(follow):
     before = follow({**FILES, "lab/config.py": METADATA}, configs=CONFIGS)
 
