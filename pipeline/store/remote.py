@@ -22,7 +22,7 @@ from pipeline.store.adapter import checked_key, storage_faults
 from pipeline.store.layout import FORMAT_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 EXCLUSIVE_PROTOCOLS = frozenset({"gs", "gcs", "s3", "s3a", "memory"})
@@ -89,11 +89,11 @@ class RemoteAdapter:
         below = f"{root}/{prefix}/"
         return sorted(name[len(root) + 1 :] for name in found if name.startswith(below))
 
-    def _find(self, path: str) -> list[str]:
+    def _find(self, path: str) -> Sequence[str]:
         self._filesystem.invalidate_cache(path)
         if self._protocol in EXCLUSIVE_PROTOCOLS:
             with self._in_bucket():
-                return cast("list[str]", self._filesystem.find(path))
+                return cast("Sequence[str]", self._filesystem.find(path))
         try:
             folders = [self._filesystem.ls(path, detail=True)]
         except FileNotFoundError:
