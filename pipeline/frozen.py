@@ -47,6 +47,7 @@ class FrozenSources:
         self._store = store
         self._digests = digests
         self._opened: dict[str, SourceManifest] = {}
+        self._read: dict[str, SourceManifest] = {}
         self._recorded = _recorded(store, recipe, dict(_asked(dag)))
 
     @property
@@ -93,6 +94,11 @@ class FrozenSources:
         raise SourceError(msg)
 
     def _stored(self, manifest_digest: str) -> SourceManifest:
+        if manifest_digest not in self._read:
+            self._read[manifest_digest] = self._read_list(manifest_digest)
+        return self._read[manifest_digest]
+
+    def _read_list(self, manifest_digest: str) -> SourceManifest:
         key = layout.manifest(manifest_digest)
         document = self._store.read(key)
         if document is None or "source" not in document:

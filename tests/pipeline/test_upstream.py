@@ -253,6 +253,19 @@ def test_a_task_shows_no_url(public):
     assert SECRET not in repr(task)
 
 
+@pytest.mark.emulator
+@pytest.mark.parametrize("cloud", ["s3_url", "gcs_url"])
+def test_a_bucket_can_be_upstream(project, cloud, request):
+    url = request.getfixturevalue(cloud)
+    run(project, open_store(f"{url}/public"))
+    before = open_store(f"{url}/public").adapter.list("v1")
+
+    result = run(project, open_store(str(project.root / "own"), [f"{url}/public"]), "smallest=2")
+
+    assert sorted(result.own) == ["count", "total"]
+    assert open_store(f"{url}/public").adapter.list("v1") == before
+
+
 @pytest.mark.ray
 @pytest.mark.slow
 def test_workers_of_ray_read_upstream(public, own):
