@@ -20,6 +20,7 @@ from pipeline.artifacts import find_record
 from pipeline.cli.options import (
     console,
     from_option,
+    frozen_option,
     json_option,
     opened,
     options,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     help="The result whose definition is as good; by default that of the last run.",
 )
 @click.option("--revoke", "is_revoked", is_flag=True, help="Take the word back.")
-@options(set_option, store_option, from_option, json_option)
+@options(set_option, store_option, from_option, frozen_option, json_option)
 def accept(
     *,
     recipe: str,
@@ -59,6 +60,7 @@ def accept(
     settings: Sequence[str],
     store_url: str,
     upstream: tuple[str, ...],
+    frozen: bool,
     as_json: bool,
 ) -> int:
     """Say that STEPs of RECIPE, as they are now, are as good as their earlier definition.
@@ -68,7 +70,8 @@ def accept(
     until `--revoke`.
     """
     store = opened(store_url, upstream)
-    plan = make_plan(load_recipe(recipe, settings), store, RememberedDigests(), selectors=steps)
+    loaded, digests = load_recipe(recipe, settings), RememberedDigests()
+    plan = make_plan(loaded, store, digests, selectors=steps, frozen=frozen)
     given = None if predecessor is None else recorded(find_record(store, predecessor))
     screen = None if as_json else console()
     rows = []
@@ -85,6 +88,10 @@ def _accept(
     plan: Plan, title: str, given: Predecessor | None, *, reason: str, screen: Console | None
 ) -> list[dict[str, Any]]:
     """Show what differs, then write the waiver."""
+    if title in plan.resolution.records and title not in plan.resolution.waivers:
+        if screen is not None:
+            screen.print(f"{title}: cached as it is; nothing to accept", markup=False)
+        return []
     before = given or last_definition(plan, title)
     differing = changes(plan, title, before)
     if screen is not None:

@@ -9,6 +9,7 @@ import click
 from rich.text import Text
 
 from pipeline.artifacts import find_record, holder, summary_of
+from pipeline.cancel import described
 from pipeline.cli.options import (
     console,
     from_option,
@@ -127,6 +128,8 @@ def _show_run(store: Store, run_id: str, plan: dict[str, Any], *, as_json: bool)
         return
     screen = console()
     state = end["state"] if end else "not ended (running, or its driver is gone)"
+    if end and end.get("by"):
+        state = described(end["by"])
     screen.print(f"run {run_id} of {plan['recipe']}: {state}", markup=False, soft_wrap=True)
     for failure in end["failures"] if end else ():
         what = f"step {failure['title']} failed ({failure['failure']}): {failure['message']}"

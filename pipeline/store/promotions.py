@@ -64,7 +64,9 @@ class Promotions:
     def _readers(self, action: tuple[str, str]) -> set[str]:
         """Actions that read a result of this action other than the one with these bytes."""
         key, content = action
-        versions = {record.content_digest for record in versions_of(self._store, key)} - {content}
+        is_promoted = key in self.records
+        records = versions_of(self._store, key) if is_promoted else [self._store.record(key)]
+        versions = {record.content_digest for record in records if record} - {content}
         edges = (e for v in versions for e in self._store.list_all(layout.consumers(v)))
         return {edge.rsplit("/", 1)[1] for edge in edges}
 

@@ -193,6 +193,21 @@ def test_accept_tells_what_differs_and_what_is_found(seaglass, recipe, edited):
     assert edited.causes() == {}
 
 
+def test_accept_of_a_step_that_is_cached_as_it_is_says_so(seaglass, recipe, ran):
+    answer = accept(seaglass, recipe, "count", "--reason", "why not")
+
+    assert (answer.code, answer.out) == (0, "count: cached as it is; nothing to accept\n")
+
+
+def test_several_steps_are_accepted_in_one_command(seaglass, recipe, edited):
+    edited.edit("bodies.py", '"facts": {"total": 3}', '"facts": {"total": 4}')
+
+    answer = accept(seaglass, recipe, "total", "count", "--reason", "same", "--json")
+
+    assert [row["step"] for row in answer.json] == ["count", "total"]
+    assert edited.causes() == {}
+
+
 def test_accept_needs_a_reason(seaglass, recipe, edited):
     answer = accept(seaglass, recipe, "count")
 
@@ -267,6 +282,18 @@ def test_cancel_of_a_run_whose_driver_is_gone_closes_it(seaglass, project):
 
     assert answer.code == 0
     assert (answer.json["state"], answer.json["by"]["reason"]) == ("cancelled", "nobody there")
+
+
+def test_show_of_a_cancelled_run_says_who_and_why(seaglass, project):
+    run_id = layout.new_id()
+    project.store.prepare()
+    project.store.create(layout.run(run_id, "plan.json"), {"recipe": "lab:dag"})
+    seaglass("cancel", run_id, "--reason", "nobody there")
+
+    text = seaglass("show", run_id).out
+
+    assert text.startswith(f"run {run_id} of lab:dag: cancelled by ")
+    assert text.endswith(": nobody there\n")
 
 
 def test_cancel_of_an_ended_or_unknown_run_is_one_message(seaglass, ran):
