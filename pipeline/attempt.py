@@ -178,14 +178,14 @@ def _run_attempt(task: StepTask, make_shards: MakeShards, *, echo: bool) -> Outc
         if record is not None:
             close(store, task.action_key, End(state="adopted", attempt=owner.attempt))
             return Outcome(state="adopted", record=record)
-        return _work(store, task, claim, make_shards, echo=echo)
+        return _work(store, task, claim, make_shards=make_shards, echo=echo)
     except Exception as error:  # noqa: BLE001 - the store failed around the body
         # The claim may stand although its reply was lost: an end frees it for the next try.
         return _end_as_failed(store, task, _failed_end(owner.attempt, error))
 
 
 def _work(
-    store: Store, task: StepTask, claim: Claim, make_shards: MakeShards, *, echo: bool
+    store: Store, task: StepTask, claim: Claim, *, make_shards: MakeShards, echo: bool
 ) -> Outcome:
     """Work on a claimed action, and tell the diary."""
     attempt = claim.owner.attempt

@@ -27,7 +27,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from threading import current_thread, main_thread
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 from unittest.mock import patch
 
 from pipeline import provenance
@@ -214,11 +214,11 @@ def _set_clock(skew_s: float) -> None:
 
     class Clock(datetime):
         @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.fromtimestamp(time.time(), tz)
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return cls.fromtimestamp(time.time(), tz)
 
-    layout.datetime = Clock  # type: ignore[misc]
-    provenance.datetime = Clock  # type: ignore[misc]
+    for module in (layout, provenance):
+        vars(module)["datetime"] = Clock
 
 
 def _game(connection: Connection, root: str, function: Callable[..., Any], arguments: Any) -> Any:
