@@ -98,13 +98,24 @@ class Service:
 # clients that created 1,000 objects two were told that one was theirs. S3 itself does not do that.
 SERVE_S3 = """
 import sys
+from threading import Lock
 from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 )
 from werkzeug.serving import run_simple
 
-app = DomainDispatcherApplication(create_backend_app)
-run_simple("127.0.0.1", int(sys.argv[1]), app, request_handler=MotoRequestHandler)
+app, lock = DomainDispatcherApplication(create_backend_app), Lock()
+
+def one_at_a_time(environ, start_response):
+    with lock:
+        answer = app(environ, start_response)
+        try:
+            return list(answer)
+        finally:
+            answer.close()
+
+handler = MotoRequestHandler
+run_simple("127.0.0.1", int(sys.argv[1]), one_at_a_time, threaded=True, request_handler=handler)
 """
 
 
