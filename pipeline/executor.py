@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pipeline.store.objects import Part
 
 
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)  # a job in a shell's background ignores the first
+
+
 class Executor(Protocol):
     """Runs attempts somewhere. One attempt is one `start`; retries belong to the run."""
 
@@ -74,7 +77,10 @@ class InlineExecutor:
 
     def interrupt(self) -> None:
         """Interrupt the body that runs in the main thread, as Ctrl-C does, also where it sleeps."""
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+        heard = (n for n in _INTERRUPTS if callable(signal.getsignal(n)))
+        number = next(heard, None)
+        if number is not None:
+            signal.pthread_kill(main_thread().ident or 0, number)
 
     def cancel(self) -> None:
         """Forget what is queued; what ran has ended."""

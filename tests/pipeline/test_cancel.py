@@ -1,5 +1,7 @@
 """Cancelling: a run ends everywhere with who asked and why, also where its driver is gone."""
 
+import signal
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from threading import Thread
 
@@ -27,6 +29,17 @@ def asleep(project):
     return project
 
 
+@contextmanager
+def signals(handlers):
+    """Other handlers for a while."""
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def cancelled(project):
     """A run that was cancelled while its second step slept; its id and the message."""
     plan = project.plan()
@@ -49,6 +62,13 @@ def test_a_sleeping_body_is_interrupted_and_the_message_says_who_and_why(asleep)
     run_id, message = cancelled(asleep)
 
     assert message.startswith(f"run {run_id} was cancelled by ")
+    assert "wrong data" in message
+
+
+def test_a_job_in_the_background_of_a_shell_is_interrupted_as_well(asleep):
+    with signals({signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.default_int_handler}):
+        _, message = cancelled(asleep)
+
     assert "wrong data" in message
 
 
