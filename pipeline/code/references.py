@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.code.imports import Target, loaded_targets, relative_module
@@ -202,15 +203,14 @@ def _note_words(walk: _Walk, items: list[ast.expr]) -> None:
 
     A computed name of a module is dispatch, like any other that Python itself is started with.
     """
-    words = [getattr(item, "value", None) for item in items]
-    if "-m" not in words[:-1]:
-        return
-    item = items[words.index("-m") + 1]
-    module = getattr(item, "value", None)
-    if isinstance(module, str):
-        walk.found.programs.setdefault(module, item.lineno)
-    elif any(isinstance(word, str) and "python" in word for word in words):
-        walk.refer([_PYTHON], item.lineno)
+    for item, following in pairwise(items):
+        if item.__class__ is not ast.Constant or item.value != "-m":
+            continue
+        module = getattr(following, "value", None)
+        if isinstance(module, str):
+            walk.found.programs.setdefault(module, following.lineno)
+        elif any("python" in str(getattr(word, "value", "")) for word in items):
+            walk.refer([_PYTHON], following.lineno)
 
 
 def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:
