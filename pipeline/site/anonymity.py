@@ -60,8 +60,8 @@ class Anonymizer:
     def text(self, text: str) -> str:
         """The text without secrets and without what names somebody.
 
-        >>> Anonymizer().text("read gs://me:pw@bucket from 10.1.2.3 into /home/ada/runs")
-        'read gs://bucket from (address) into ~/runs'
+        >>> Anonymizer().text("read gs://me:pw@bucket/x from 10.1.2.3")
+        'read gs://bucket/x from (address)'
         """
         text = _USERINFO.sub("", redacted(text))
         text = _ASSIGNED.sub(_masked, text)

@@ -102,7 +102,11 @@ def _happening(row: dict[str, Any]) -> Happening:
 
 
 def _written_by(writer: str) -> tuple[str | None, str | None]:
-    """The step and the attempt of a writer: `title.attempt` or `title.attempt.shard-1-0`."""
+    """The step and the attempt of a writer.
+
+    >>> [_written_by(w) for w in ("driver", "pack-4.1.A-1", "pack-4.1.A-1.shard-0-0")]
+    [(None, None), ('pack-4.1', 'A-1'), ('pack-4.1', 'A-1')]
+    """
     if writer == "driver":
         return None, None
     parts = writer.rsplit(".", 2 if ".shard-" in writer else 1)

