@@ -75,7 +75,7 @@ def test_a_file_url_is_a_folder(tmp_path):
     assert open_store(f"file://{tmp_path}").url == str(tmp_path)
 
 
-class Overwriting(MemoryFileSystem):
+class Overwriting(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships no types
     """Takes an exclusive create for any other, as some servers do."""
 
     cachable = False
