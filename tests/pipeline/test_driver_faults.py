@@ -89,6 +89,29 @@ def test_a_run_that_a_fault_ended_says_so(driver, num_operations, tmp_path, stri
 
 
 @pytest.mark.parametrize("stride", EVERY)
+def test_a_driver_that_hangs_at_any_operation_until_another_run_is_done_adopts_what_is_there(
+    driver, num_operations, tmp_path, stride
+):
+    other = Player("other")
+    for at in range(0, num_operations, stride):
+        root = tmp_path / str(at) / "store"
+        driver.begin(root, submitter.submit, *SMALL)
+        driver.go_on(at)
+        other.begin(root, submitter.submit, submitter.IMPATIENT_S, (), "small")
+        assert other.go_on()["failed"] == [], f"operation {at}"
+        store = Store(LocalAdapter(root))
+        (record,) = [store.record(key) for key in store.action_keys()]
+
+        result = driver.go_on()
+
+        assert driver.error is None
+        assert result["failed"] == []
+        assert [store.record(key) for key in store.action_keys()] == [record]
+        assert_history(store, record.action_key)
+    other.close()
+
+
+@pytest.mark.parametrize("stride", EVERY)
 def test_a_driver_killed_at_any_operation_leaves_nothing_partial_and_the_next_run_completes(
     driver, num_operations, tmp_path, stride
 ):

@@ -134,6 +134,24 @@ def test_a_rerun_beside_a_run_leaves_one_record_and_a_note_of_what_came_late(
     ] * (len(sealed) - 1)
 
 
+@pytest.mark.parametrize("seed", SEEDS[:32])
+def test_a_store_that_fails_now_and_then_breaks_nothing_that_was_published(players, tmp_path, seed):
+    root = tmp_path / "store"
+    referee = Referee(root)
+    for player in players:
+        player.begin(root, submitter.submit)
+    play(players, ("faults", seed), watch=referee.watch, faults=0.03)
+    assert all(player.error is None or "told to" in player.error for player in players)
+
+    players[0].begin(root, submitter.submit, submitter.IMPATIENT_S)
+    result = players[0].go_on()
+
+    assert (players[0].error, result["failed"]) == (None, [])
+    referee.look()
+    for action_key in referee.action_keys():
+        assert_history(referee.store, action_key)
+
+
 KILLS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 30))]
 
 

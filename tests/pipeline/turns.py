@@ -181,11 +181,18 @@ class Player:
             self.result, self.error = said
 
 
-def play(players: Sequence[Player], seed: object, *, watch: Callable[[Player, Turn], None]) -> None:
+def play(
+    players: Sequence[Player],
+    seed: object,
+    *,
+    watch: Callable[[Player, Turn], None],
+    faults: float = 0.0,
+) -> None:
     """Let a seeded generator choose whose turn it is, until all have ended.
 
     How often it changes its mind is drawn too: some schedules alternate, some let one player do
-    much before the other moves. `watch` is called after each operation.
+    much before the other moves. `watch` is called after each operation; each fails with
+    probability `faults`, half of those after it was done.
     """
     chances = Random(repr(seed))
     patience = chances.choice([0.0, 0.5, 0.9, 0.97])
@@ -194,7 +201,8 @@ def play(players: Sequence[Player], seed: object, *, watch: Callable[[Player, Tu
         if current not in waiting or chances.random() >= patience:
             current = chances.choice(waiting)
         turn = current.turn
-        current.go()
+        is_bad = chances.random() < faults
+        current.go(chances.choice(["raise", "lose"]) if is_bad else "go")
         watch(current, cast("Turn", turn))
 
 
