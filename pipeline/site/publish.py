@@ -110,7 +110,7 @@ def _digest(data: bytes) -> str:
 
 def _target(url: str) -> Target:
     if "://" not in url or url.startswith("file://"):
-        return _Folder(Path(url.removeprefix("file://")).expanduser().absolute())
+        return _Folder(Path(url.removeprefix("file://")).expanduser().resolve())
     try:
         filesystem, root = fsspec.core.url_to_fs(url)
     except Exception as error:  # every filesystem has errors of its own
