@@ -86,8 +86,10 @@ class Collector:
 
     def collect(self) -> Eviction:
         """Evict."""
-        self._close_the_dead(take_census(self._store))
         census = take_census(self._store)
+        self._close_the_dead(census)
+        if census.open:
+            census = take_census(self._store)
         needed = read_needed(self._store, self._observer)
         by = asdict(this_process("", ""))
         own = condemn(self._store, self._evictable(census, needed), by=by)
@@ -95,8 +97,7 @@ class Collector:
         needed = read_needed(self._store, self._observer)
         found.copies += self._judge(own, census, needed)
         found.parts = _idle_parts(census, needed)
-        for key in found.parts:
-            bury_part(self._store, key, reason=EVICTED, what="its action is done")
+        in_parallel(self._bury_part, found.parts)
         sweep = self._sweep(census, found, needed)
         self._weigh(found, census, sweep)
         sweep.delete(found.unnamed)
@@ -187,6 +188,9 @@ class Collector:
         close_list(self._store, found)
         return evicted
 
+    def _bury_part(self, key: str) -> None:
+        bury_part(self._store, key, reason=EVICTED, what="its action is done")
+
     def _sweep(self, census: Census, found: Eviction, needed: Needed) -> Sweep:
         buried = [*map(copy_key, found.copies), *found.parts]
         return Sweep(self._store, census, buried=buried, spared=census.open | needed.held)
@@ -216,4 +220,5 @@ def _keeps_one(seal: dict[str, Any], needed: Needed) -> bool:
 
 
 def _run_of(seal: dict[str, Any]) -> str | None:
-    return seal.get("provenance", {}).get("run")
+    run: str | None = seal.get("provenance", {}).get("run")
+    return run

@@ -63,8 +63,12 @@ class Sweep:
         of what goes is there, this sees the piece; after it, whoever finds the piece sees the list.
         """
         sweep_id = layout.new_id()
-        for attempt, keys in unnamed.items():
-            self._store.create(layout.swept_by(attempt, sweep_id), {"keys": keys})
+        in_parallel(
+            lambda attempt: self._store.create(
+                layout.swept_by(attempt, sweep_id), {"keys": unnamed[attempt]}
+            ),
+            unnamed,
+        )
         actions = {self._census.ended[attempt] for attempt in unnamed}
         late = in_parallel(self._named_by_pieces, actions)
         keep = frozenset(key for keys in late.values() for key in keys)
