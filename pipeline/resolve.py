@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pipeline.candidates import candidates_of
+from pipeline.candidates import candidates_of, most_advanced
 from pipeline.hits import Hits
 from pipeline.store.adapter import in_parallel
 from pipeline.store.promotions import Promotions
@@ -197,13 +197,12 @@ class Resolver:
             found.records.contents = self._store.contents_of_actions()
         wave = [title for title, parents in open_parents.items() if not parents]
         while wave:
-            hits = self._try(found, wave)
             below: dict[str, None] = {}
-            for title in hits:
-                for child in children[title]:
-                    if child in open_parents:
-                        open_parents[child].discard(title)
-                        below |= {child: None} if not open_parents[child] else {}
+            for title in self._try(found, wave):
+                waiting = [child for child in children[title] if child in open_parents]
+                for child in waiting:
+                    open_parents[child].discard(title)
+                below |= {child: None for child in waiting if not open_parents[child]}
             wave = list(below)
 
     def _try(self, found: Resolution, titles: list[str]) -> list[str]:
@@ -219,21 +218,18 @@ class Resolver:
         hits = []
         for title in titles:
             hit = next((c for c in candidates[title] if c.action_key in done), None)
+            if hit is None:
+                found.action_keys[title] = most_advanced(self._store, candidates[title]).action_key
             if hit is None or title in found.gone:
                 continue
             self._hit(found, title, hit.action_key)
             found.misses.discard(title)
             found.cut_off.add(title)
-            self._lean(found, title, hit, parents[title])
+            above = [waiver for p in parents[title] for waiver in found.waivers.get(p, ())]
+            if above or hit.waivers:
+                found.waivers[title] = tuple(dict.fromkeys([*above, *hit.waivers]))
             hits.append(title)
         return hits
-
-    def _lean(self, found: Resolution, title: str, hit: Candidate, parents: list[str]) -> None:
-        """Note the waivers that a hit leans on."""
-        above = [waiver for parent in parents for waiver in found.waivers.get(parent, ())]
-        waivers = tuple(dict.fromkeys([*above, *hit.waivers]))
-        if waivers:
-            found.waivers[title] = waivers
 
     def _done(self, action_keys: Iterable[str]) -> set[str]:
         """Those of these actions that have a record."""
