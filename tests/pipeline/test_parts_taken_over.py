@@ -99,6 +99,16 @@ def test_the_plan_says_that_parts_are_taken_over(crashed):
     assert causes[-1] == "accepted: a bug in one shard (shards); takes over its parts"
 
 
+def test_the_plan_tells_how_an_attempt_with_parts_taken_over_has_ended(crashed):
+    crashed.edit("bodies.py", "if shard == 30:", "if shard == 3 and len(CALLS) > 1:")
+    say(crashed, "shards")
+    crashed.run()
+
+    causes = crashed.causes()["shards"]
+
+    assert causes[0].startswith("not finished yet; last attempt failed: RuntimeError: a bug")
+
+
 def test_after_a_revocation_no_parts_are_taken_over(crashed):
     say(crashed, "shards")
     revoke(crashed, "shards")
