@@ -10,6 +10,7 @@ import secrets
 import unicodedata
 from datetime import UTC, datetime
 from hashlib import sha256
+from string import ascii_uppercase
 from urllib.parse import quote, unquote
 
 from pipeline.errors import UsageError
@@ -22,6 +23,7 @@ LEASES = "v1/leases"
 CONDEMNED = "v1/condemned"
 _MAX_NAME = 4_000
 _MAX_ESCAPED = 200
+_ALSO_ESCAPED = frozenset(ascii_uppercase + "~")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -294,9 +296,12 @@ def checked_name(name: str) -> str:
 
 def _escaped(part: str) -> str:
     # The leading underscore keeps names such as "..", ".tmp-" and "con" from meaning anything;
-    # what would be too long for a file name on disk keeps its head and gains a digest after "=",
-    # which stands in no other escaped name.
-    text = "_" + quote(part, safe="+@").replace("~", "%7E")
+    # capitals are escaped, because "A" and "a" are one name on some disks; what would be too long
+    # for a file name on disk keeps its head and gains a digest after "=", which stands in no other
+    # escaped name.
+    text = "_" + "".join(
+        f"%{ord(sign):02X}" if sign in _ALSO_ESCAPED else quote(sign, safe="+@") for sign in part
+    )
     if len(text) <= _MAX_ESCAPED:
         return text
     return f"{text[: _MAX_ESCAPED - 66]}={sha256(part.encode()).hexdigest()}"

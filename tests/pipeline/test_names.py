@@ -231,3 +231,11 @@ def test_wild_names_of_steps_targets_shards_and_states_stay_in_the_store(make_pr
         assert find_record(project.store, f"count-{name}@latest").name == "count"
     assert all(checked_key(key) for key in project.store.adapter.list("v1"))
     assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "store"])
+
+
+@pytest.mark.parametrize("one", ["README", "\u00c9t\u00e9", "a%2Fb", "~x"])
+def test_two_names_that_differ_in_case_alone_are_two_on_every_disk(one):
+    other = one.swapcase()
+
+    assert layout.refs(one).lower() != layout.refs(other).lower()
+    assert layout.data("a", one).lower() != layout.data("a", other).lower()
