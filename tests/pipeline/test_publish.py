@@ -94,6 +94,50 @@ def test_a_sealed_attempt_without_a_record_is_completed_by_whoever_finds_it(stor
     assert store.records_of_recipe(record.recipe_digest) == [record]
 
 
+def fail_once_at_the_record(monkeypatch, store, error):
+    """The first create of a record raises, as if the store or a person stepped in there."""
+    create, errors = type(store.adapter).create, [error]
+
+    def faulty(self, key, data):
+        if key.startswith("v1/actions/") and errors:
+            raise errors.pop()
+        return create(self, key, data)
+
+    monkeypatch.setattr(type(store.adapter), "create", faulty)
+
+
+def test_a_fault_between_seal_and_record_fails_no_attempt(store, monkeypatch):
+    fail_once_at_the_record(monkeypatch, store, StoreError("no network"))
+    task = make_task(store.url)
+
+    outcome = try_once(task)
+
+    assert outcome.state == "published"
+    assert outcome.own == outcome.record == store.record(task.action_key)
+
+
+def test_an_interrupt_between_seal_and_record_publishes_what_was_sealed(store, monkeypatch):
+    fail_once_at_the_record(monkeypatch, store, KeyboardInterrupt())
+    task = make_task(store.url)
+
+    with pytest.raises(KeyboardInterrupt):
+        try_once(task)
+
+    assert [end.state for end in store.ends(task.action_key)] == ["sealed"]
+    assert store.record(task.action_key) is not None
+
+
+def test_whoever_finds_a_sealed_attempt_beside_a_record_notes_that_it_is_late(store):
+    publish(store, *written(store, "one"))
+    second, _ = written(store, "two", b"other")
+    close(store, KEY, End(state="sealed", attempt="two", record=asdict(second)))
+
+    settle(store, store.end(KEY, "two"))
+
+    assert store.read(layout.late(KEY, "two"))["same"] is False
+    assert store.record(KEY).attempt == "one"
+
+
 def test_the_second_of_two_sealed_attempts_adopts_the_record_of_the_first(store):
     first, first_files = written(store, "one")
     second, second_files = written(store, "two", b"other")
