@@ -18,6 +18,7 @@ from pipeline.diary import DiaryWriter, writer_name
 from pipeline.digests import RememberedDigests
 from pipeline.errors import SeaglassError, StepError, StoreError
 from pipeline.failures import classify, describe
+from pipeline.fence import Fence
 from pipeline.logs import LogCapture
 from pipeline.opened import (
     Piece,
@@ -260,7 +261,8 @@ class _Worker:
             output.shards = self.make_shards(context)
             body = load_function(self.task.body)
             check_modules(self.task.modules)
-            with no_exit():
+            interval_s = self.store.adapter.beat_interval_s
+            with Fence(heart.why_stop, interval_s=interval_s), no_exit():
                 body(self.task.config, context.inputs, output)
             own = make_record(self.task, output, watch)
             record = publish(self.store, own, output.files)

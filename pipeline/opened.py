@@ -17,6 +17,7 @@ import fsspec
 
 from pipeline.encoding import digest
 from pipeline.errors import CorruptError, RecipeError, SourceError, StepError, StoreError
+from pipeline.fence import fenced
 from pipeline.folder import json_bytes, twice_saved
 from pipeline.paths import checked_path
 from pipeline.store.files import AttemptFiles, StoredFiles
@@ -196,8 +197,7 @@ class Pulse:
             raise StepError(msg)
         why = self.why_stop()
         if why is not None:
-            msg = f"the step stopped itself: {why}"
-            raise StepError(msg, failure="fenced")
+            raise fenced(why)
 
 
 @dataclass

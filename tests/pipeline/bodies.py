@@ -231,3 +231,14 @@ def write_one(config, inputs, output):
 def write_other_bytes(config, inputs, output):
     """What no step may do."""
     output.write_bytes("a.txt", os.urandom(8))
+
+
+def compute_for_ever(config, inputs, output):
+    """Works and never looks whether it should."""
+    while True:
+        pass
+
+
+def sleep_for_ever(config, inputs, output):
+    """Waits for something that does not come."""
+    threading.Event().wait()

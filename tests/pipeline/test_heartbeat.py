@@ -1,12 +1,15 @@
 """Heartbeats: what they survive, and when they tell a step to stop."""
 
+import signal
 from threading import Event
 from types import SimpleNamespace
 
 import pytest
 
 from pipeline.encoding import digest
+from pipeline.errors import StepError
 from pipeline.failures import RETRIED
+from pipeline.fence import Fence
 from pipeline.process import this_process
 from pipeline.store import claims
 from pipeline.store.claims import Claim, Heartbeat
@@ -175,6 +178,49 @@ def test_a_step_that_could_not_renew_its_claim_stops_itself_and_its_end_says_so(
     assert (outcome.state, outcome.failure) == ("failed", "fenced")
     assert (end.state, end.failure) == ("failed", "fenced")
     assert end.message == "the step stopped itself: its claim could not be renewed for 0.01 s"
+
+
+@pytest.mark.parametrize("body", ["compute_for_ever", "sleep_for_ever"])
+@pytest.mark.parametrize("how", ["refuse", "hang"])
+def test_a_step_that_never_looks_is_stopped_all_the_same(hurried, monkeypatch, body, how):
+    over = Event()
+
+    def fail(*_):
+        over.wait(60 if how == "hang" else 0)
+        msg = "no network"
+        raise OSError(msg)
+
+    monkeypatch.setattr(type(hurried.adapter), "replace", fail)
+    monkeypatch.setattr(Heartbeat, "__exit__", lambda *_: over.set())  # joins it for 5 s
+
+    outcome = try_once(make_task(hurried.url, body, limit_s=0.02))
+
+    assert (outcome.state, outcome.failure) == ("failed", "fenced")
+
+
+def test_a_fence_that_is_over_stops_nothing():
+    before = signal.getsignal(signal.SIGURG)
+
+    with Fence(lambda: None, interval_s=60):
+        inside = signal.getsignal(signal.SIGURG)
+    signal.raise_signal(signal.SIGURG)
+
+    assert inside != before
+    assert signal.getsignal(signal.SIGURG) == before
+
+
+def test_a_fence_stops_once():
+    found = []
+
+    with Fence(lambda: "of a test", interval_s=0.001):
+        try:
+            while True:
+                pass
+        except StepError as error:
+            found.append(str(error))
+        signal.raise_signal(signal.SIGURG)
+
+    assert found == ["the step stopped itself: of a test"]
 
 
 def test_a_step_that_was_declared_lost_stops_itself_and_changes_no_verdict(hurried):
