@@ -337,7 +337,7 @@ def save_part(output: StoredOutput, piece: Piece, files: AttemptFiles) -> Part:
         keys=files.keys,
         result=_json_value(piece),
     )
-    return create_part(output.store, output.action_key, piece.key, part)
+    return create_part(output.store, output.action_key, piece.key, part=part)
 
 
 def _json_value(piece: Piece) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -96,8 +97,9 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.message = redacted(error.message)
-        error.show()
+        shown = io.StringIO()
+        error.show(file=shown)
+        click.echo(redacted(shown.getvalue()), err=True, nl=False)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted; what is finished is kept: run the same command to go on", err=True)

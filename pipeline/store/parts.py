@@ -46,7 +46,7 @@ def find_part(store: Store, action_key: str, part_key: str) -> Part | None:
     raise AssertionError
 
 
-def create_part(store: Store, action_key: str, part_key: str, part: Part) -> Part:
+def create_part(store: Store, action_key: str, part_key: str, *, part: Part) -> Part:
     """Create the record of a piece; if another attempt was first, its piece counts."""
     for generation in count():
         key = layout.part(action_key, part_key, generation)

@@ -45,7 +45,7 @@ def lost(store, attempt):
 
 @pytest.fixture
 def part(store):
-    return create_part(store, KEY, PIECE, written(store, "one"))
+    return create_part(store, KEY, PIECE, part=written(store, "one"))
 
 
 def test_a_piece_is_found_again(store, part):
@@ -54,14 +54,14 @@ def test_a_piece_is_found_again(store, part):
 
 
 def test_of_two_pieces_under_one_key_the_first_counts(store, part):
-    assert create_part(store, KEY, PIECE, written(store, "two")) == part
+    assert create_part(store, KEY, PIECE, part=written(store, "two")) == part
 
 
 def test_a_buried_piece_is_not_found_and_the_next_one_is(store, part):
     bury_part(store, *live_keys(store, KEY), reason="corrupt", what="flipped")
 
     before = find_part(store, KEY, PIECE), live_parts(store, KEY, "shard")
-    again = create_part(store, KEY, PIECE, written(store, "two"))
+    again = create_part(store, KEY, PIECE, part=written(store, "two"))
 
     assert before == (None, {})
     assert again.attempt == "two"
@@ -72,7 +72,7 @@ def test_a_buried_piece_is_not_found_and_the_next_one_is(store, part):
 def test_a_piece_that_cannot_be_read_makes_room_for_the_next(store, part):
     store.adapter.local_path(layout.part(KEY, PIECE)).write_bytes(b"{")
 
-    again = create_part(store, KEY, PIECE, written(store, "two"))
+    again = create_part(store, KEY, PIECE, part=written(store, "two"))
 
     assert again.attempt == "two"
     assert find_part(store, KEY, PIECE) == again
@@ -96,7 +96,7 @@ def test_a_piece_saved_after_its_attempt_was_declared_dead_and_swept_does_not_co
     lost(store, "one")
     Collector(store).collect()
 
-    create_part(store, KEY, PIECE, late)
+    create_part(store, KEY, PIECE, part=late)
 
     assert find_part(store, KEY, PIECE) is None
     assert live_parts(store, KEY, "shard") == {}
@@ -124,7 +124,7 @@ def test_a_piece_that_is_found_while_gc_sweeps_keeps_its_files(tmp_path):
         adopted = []
 
         def save(store=store, late=late, adopted=adopted):
-            create_part(store, KEY, PIECE, late)
+            create_part(store, KEY, PIECE, part=late)
             adopted.append(find_part(store, KEY, PIECE))  # as the next attempt does
 
         Collector(interposed(store, at=at, act=save)).collect()
