@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
-from pipeline.errors import StoreError
+from pipeline.errors import SeaglassError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -83,11 +83,12 @@ class Adapter(Protocol):
 def storage_faults(what: str) -> Iterator[None]:
     """Turn whatever a backend raises into a `StoreError`, the class of failure that is retried.
 
-    Absence and presence are answers, not faults: they pass.
+    Absence and presence are answers, not faults: they pass, and so does what is our own, for
+    example the fence that interrupts a step while it waits for the storage.
     """
     try:
         yield
-    except (StoreError, FileNotFoundError, FileExistsError):
+    except (SeaglassError, FileNotFoundError, FileExistsError):
         raise
     except Exception as error:  # every backend has a tree of errors of its own
         msg = f"{what}: {_reason(error)}"

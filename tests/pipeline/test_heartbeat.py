@@ -9,9 +9,10 @@ import pytest
 from pipeline.encoding import digest
 from pipeline.errors import StepError
 from pipeline.failures import RETRIED
-from pipeline.fence import Fence
+from pipeline.fence import Fence, fenced
 from pipeline.process import this_process
 from pipeline.store import claims
+from pipeline.store.adapter import storage_faults
 from pipeline.store.claims import Claim, Heartbeat
 from pipeline.store.objects import End
 from tests.pipeline.faulty import make_task, try_once
@@ -207,6 +208,13 @@ def test_a_fence_that_is_over_stops_nothing():
 
     assert inside != before
     assert signal.getsignal(signal.SIGURG) == before
+
+
+def test_a_fence_that_interrupts_a_request_is_no_fault_of_the_storage():
+    error = fenced("of a test")
+
+    with pytest.raises(StepError, match="itself: of a test"), storage_faults("here"):
+        raise error
 
 
 def test_a_fence_stops_once():
