@@ -218,10 +218,11 @@ def test_a_fence_that_interrupts_a_request_is_no_fault_of_the_storage():
 
 
 def test_a_fence_stops_once():
-    found = []
+    found, reasons = [], []
 
-    with Fence(lambda: "of a test", interval_s=0.001):
+    with Fence(lambda: reasons[0] if reasons else None, interval_s=0.001):
         try:
+            reasons.append("of a test")
             while True:
                 pass
         except StepError as error:
