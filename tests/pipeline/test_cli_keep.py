@@ -48,6 +48,26 @@ def test_gc_reads_as_a_table(seaglass, moved_on):
     assert "would go: 2 copies, 0 pieces of finished steps; 3 data objects" in out
 
 
+def test_every_query_answers_after_gc_as_before(seaglass, recipe, moved_on):
+    queries = [
+        ["show", moved_on],
+        ["lineage", moved_on, "--up", "--files"],
+        ["lineage", "read", "--down"],
+        ["diff", moved_on, "total"],
+        ["ls"],
+        ["ls", "--runs"],
+        ["plan", *recipe],
+    ]
+    before = [seaglass(*words, "--json") for words in queries]
+    seaglass("gc")
+
+    after = [seaglass(*words, "--json") for words in queries]
+
+    assert [answer.code for answer in after] == [answer.code for answer in before]
+    for words, one, other in list(zip(queries, before, after, strict=True))[1:]:
+        assert one.json == other.json, words
+
+
 def test_gc_of_a_store_where_all_is_needed_takes_nothing(seaglass, ran):
     answer = seaglass("gc")
 
