@@ -53,7 +53,7 @@ def verify(
     store = opened(store_url)
     records = [find_record(store, text) for text in artifacts]
     screen = console()
-    with Progress(console=screen, transient=True, disable=as_json) as bar:
+    with Progress(console=screen, transient=True, disable=as_json or not screen.is_terminal) as bar:
         task = bar.add_task("reading", total=None)
         verifier = Verifier(
             store, mend=not dry_run, progress=lambda size_bytes: bar.advance(task, size_bytes)
@@ -98,7 +98,8 @@ def _print(report: _Report, store: Store, screen: Console) -> None:
         text = f"{counts} are in the chains, {diary.num_redacted} with a redacted body"
         screen.print(text, markup=False, soft_wrap=True)
     mended = sum(damage.is_mended for damage in report.damages)
-    found = f"{len(report.damages)} faults" if report.damages else "nothing is wrong"
+    count = len(report.damages)
+    found = f"{count} fault{'' if count == 1 else 's'}" if count else "nothing is wrong"
     if mended:
         found += f", {mended} of them set right: the next run builds anew what it needs"
     read = f"{report.num_files:,} files, {size(report.size_bytes)} read"
