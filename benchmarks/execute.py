@@ -1,11 +1,14 @@
 """How long trivial steps take to run: what the engine adds to the work itself.
 
-    python -m benchmarks.execute [--on ray inline] [--shape independent chain] [--rounds 3]
+    python -m benchmarks.execute [--on ray inline] [--shape independent chain] [--profile] [--peers]
 
 Ray is up and warm before the clock starts, as it is in the middle of a real run. Every step
 claims, writes a file, publishes and is recorded as any step is. Prints JSON: seconds, steps per
 second, and what this machine can do at best: tasks of Ray that do nothing, and exclusive creates of
 the store (temporary file, fsync, link).
+
+`--profile` tells where the time of a step goes, by part of an attempt. `--command` measures the
+whole process `seaglass run`, the start of Ray included; `--peers` other engines beside it.
 """
 
 from __future__ import annotations
@@ -15,13 +18,22 @@ import json
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import ray
 
 from benchmarks import trivial
-from benchmarks.limits import spread
+from benchmarks.parts import mean_parts, timed_attempt
+from benchmarks.peers.options import add_peer_options, chosen_peers
+from benchmarks.peers.race import Course, ours, race, theirs
+from benchmarks.shapes import SHAPES, parents
+from benchmarks.spread import machine, spread
+from pipeline import executor as inline_executor
+from pipeline import ray_executor
 from pipeline.board import Board
 from pipeline.digests import RememberedDigests
 from pipeline.launch import make_executor
@@ -31,11 +43,13 @@ from pipeline.run import Run
 from pipeline.store.store import open_store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.attempt import Outcome, StepTask
     from pipeline.executor import Executor
     from pipeline.step import Step
 
-SHAPES = {"independent": trivial.independent, "chain": trivial.chain, "fan": trivial.fan}
-SIZES = {"independent": 1_000, "chain": 100, "fan": 1_000}
+_SIZES = {"independent": 1_000, "chain": 100, "fan": 1_000, "grid": 1_000}
 _PROBES = 300
 
 
@@ -46,10 +60,36 @@ def main() -> None:
     parser.add_argument("--shape", nargs="+", choices=SHAPES, default=["independent", "chain"])
     parser.add_argument("--size", type=int, help="of every shape; by default 1,000, a chain 100")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--profile", action="store_true", help="one more round, with timers")
+    parser.add_argument("--command", action="store_true", help="the whole process as well")
+    add_peer_options(parser)
     options = parser.parse_args()
-    rows = [row for where in options.on for row in _measure(where, options)]
-    json.dump({"runs": rows, "limits": _limits()}, sys.stdout, indent=2)
+    found: dict[str, Any] = {"machine": machine()}
+    found["runs"] = [row for where in options.on for row in _measure(where, options)]
+    found["limits"] = _limits()
+    ray.shutdown()
+    with chosen_peers(options) as peers:
+        found["peers"] = {name: vars(at) for name, at in peers.items()}
+        contestants = [
+            ours("execute"),
+            ours("inline", "seaglass --on inline"),
+            *theirs(peers, "execute"),
+        ]
+        found["commands"] = [
+            row
+            for shape in (options.shape if options.command or peers else ())
+            for row in race(contestants, _course(shape, options), options.rounds)
+        ]
+    json.dump(found, sys.stdout, indent=2, default=str)
     sys.stdout.write("\n")
+
+
+def _size(shape: str, options: argparse.Namespace) -> int:
+    return options.size or _SIZES[shape]
+
+
+def _course(shape: str, options: argparse.Namespace) -> Course:
+    return Course(shape=shape, size=_size(shape, options), limit_s=options.peer_limit_s)
 
 
 class _KeptExecutor:
@@ -70,18 +110,46 @@ def _measure(where: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     taken: dict[str, list[float]] = {shape: [] for shape in options.shape}
     for _ in range(options.rounds):
         for shape in options.shape:
-            size = options.size or SIZES[shape]
-            taken[shape].append(_run(SHAPES[shape](size), _KeptExecutor(executor)))
-    return [
-        {
-            "on": where,
-            "shape": shape,
-            "size": options.size or SIZES[shape],
-            "seconds": spread(seconds),
-            "steps_per_second": spread([(options.size or SIZES[shape]) / s for s in seconds]),
-        }
-        for shape, seconds in taken.items()
-    ]
+            targets = trivial.dag(shape, _size(shape, options))
+            taken[shape].append(_run(targets, _KeptExecutor(executor)))
+    rows = []
+    for shape, seconds in taken.items():
+        num_steps = len(parents(shape, _size(shape, options)))
+        row = {"on": where, "shape": shape, "size": num_steps, "seconds": spread(seconds)}
+        row["steps_per_second"] = spread([num_steps / s for s in seconds])
+        rows.append(row)
+    if options.profile:
+        for row in rows:
+            row["milliseconds_per_step"] = _profile(row["shape"], row["size"], executor)
+    return rows
+
+
+def _profile(shape: str, size: int, executor: Executor) -> dict[str, float]:
+    """One round with timers: wall time per step, and the parts of an attempt."""
+    with tempfile.TemporaryDirectory(prefix="seaglass-parts-") as folder:
+        with _timers(folder):
+            seconds = _run(trivial.dag(shape, size), _KeptExecutor(executor))
+        return {"wall": 1_000 * seconds / size, **mean_parts(Path(folder))}
+
+
+@contextmanager
+def _timers(folder: str) -> Iterator[None]:
+    """Let both executors try steps with timers."""
+
+    def timed(task: StepTask, make_shards: Any, *, echo: bool) -> Outcome:
+        del echo
+        return timed_attempt(task, make_shards, folder=folder)
+
+    @ray.remote(max_retries=0)
+    def timed_on_ray(task: StepTask, is_local: bool) -> Outcome:  # noqa: FBT001 - as in the product
+        make_shards = partial(ray_executor.RayShards, is_local=is_local)
+        return timed_attempt(task, make_shards, folder=folder)
+
+    with (
+        patch.object(inline_executor, "run_attempt", timed),
+        patch.object(ray_executor, "_try_step", timed_on_ray),
+    ):
+        yield
 
 
 def _warm(where: str) -> Executor:
@@ -89,7 +157,7 @@ def _warm(where: str) -> Executor:
     with tempfile.TemporaryDirectory(prefix="seaglass-") as folder:
         plan = _plan(trivial.first(), folder)
         executor = make_executor(where, plan.codebase)
-    _run(trivial.independent(8), _KeptExecutor(executor))
+    _run(trivial.dag("independent", 8), _KeptExecutor(executor))
     return executor
 
 

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import platform
-import statistics
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from benchmarks.spread import machine, spread
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 _MATMUL = 1_024
 _BUFFER_BYTES = 64 << 20
 _ROUNDS = 7
-
-
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, least and greatest of several rounds."""
-    return {
-        "median": statistics.median(values),
-        "min": min(values),
-        "max": max(values),
-        "rounds": len(values),
-    }
 
 
 def machine_limits() -> dict[str, object]:
@@ -36,10 +25,7 @@ def machine_limits() -> dict[str, object]:
         "matmul_gflop_per_second": spread([_matmul_rate() for _ in range(_ROUNDS)]),
         "copy_gb_per_second": spread([_rate(_copy) for _ in range(_ROUNDS)]),
         "sha256_gb_per_second": spread([_rate(_hash) for _ in range(_ROUNDS)]),
-        "cpu_count": os.cpu_count(),
-        "load_average": list(os.getloadavg()),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
+        **machine(),
         "torch": torch.__version__,
         "torch_threads": torch.get_num_threads(),
     }

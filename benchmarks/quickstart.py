@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.limits import machine_limits, spread
+from benchmarks.limits import machine_limits
+from benchmarks.spread import spread
 from pipeline.artifacts import artifact_of, find_record
 from pipeline.digests import RememberedDigests
 from pipeline.lineage import walk_up

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import trivial
-from benchmarks.plan import SHAPES
 from benchmarks.stores import DistantAdapter, fill
 from pipeline.digests import RememberedDigests
 from pipeline.plan import make_plan
@@ -14,6 +13,7 @@ from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store
 
 SHARDS = 256
+CONNECTED = ("chain", "fan", "grid")
 
 
 def recipe(targets):
@@ -39,13 +39,13 @@ def filled(folder, targets):
     fill(folder, make_plan(recipe(targets), Store(LocalAdapter(folder)), RememberedDigests()))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", CONNECTED)
 def test_a_cached_target_costs_the_same_few_requests_whatever_its_size(tmp_path, shape):
     costs = set()
     for size in (9, 100):
-        filled(tmp_path / str(size), SHAPES[shape](size))
+        filled(tmp_path / str(size), trivial.dag(shape, size))
 
-        states, requests = planned(tmp_path / str(size), SHAPES[shape](size))
+        states, requests = planned(tmp_path / str(size), trivial.dag(shape, size))
 
         assert states.count("cached") == 1
         assert states.count("run") == 0
@@ -54,29 +54,29 @@ def test_a_cached_target_costs_the_same_few_requests_whatever_its_size(tmp_path,
     assert costs.pop() <= 8
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", CONNECTED)
 def test_the_state_of_all_of_1_000_steps_costs_listings_of_shards_and_no_read(tmp_path, shape):
-    filled(tmp_path, SHAPES[shape](961))
+    filled(tmp_path, trivial.dag(shape, 961))
 
-    states, requests = planned(tmp_path, SHAPES[shape](961), everything=True)
+    states, requests = planned(tmp_path, trivial.dag(shape, 961), everything=True)
 
     assert set(states) == {"cached"}
     assert requests <= 2 * SHARDS + 8
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", CONNECTED)
 def test_a_cut_off_above_1_000_steps_costs_one_more_listing_of_shards(tmp_path, shape):
-    filled(tmp_path, SHAPES[shape](961))
+    filled(tmp_path, trivial.dag(shape, 961))
     filled(tmp_path, trivial.first(salt=1))
 
-    states, requests = planned(tmp_path, SHAPES[shape](961, salt=1), everything=True)
+    states, requests = planned(tmp_path, trivial.dag(shape, 961, salt=1), everything=True)
 
     assert set(states) == {"cached"}
     assert requests <= 3 * SHARDS + 8
 
 
 def test_the_steps_that_must_run_are_the_same_by_shards_as_one_by_one(tmp_path):
-    targets = trivial.chain(100)
+    targets = trivial.dag("chain", 100)
     plan = make_plan(recipe(targets), Store(LocalAdapter(tmp_path)), RememberedDigests())
     records = fill(tmp_path, plan)
     for title in ("work-40", "work-99"):
@@ -95,7 +95,7 @@ def test_the_steps_that_must_run_are_the_same_by_shards_as_one_by_one(tmp_path):
 
 @pytest.mark.slow
 def test_a_chain_of_100_000_steps_is_planned_without_recursion(tmp_path):
-    targets = trivial.chain(100_000)
+    targets = trivial.dag("chain", 100_000)
 
     plan = make_plan(recipe(targets), Store(LocalAdapter(tmp_path)), RememberedDigests())
 
