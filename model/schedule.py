@@ -34,8 +34,12 @@ def cosine(update: int, num_updates: int, *, warmup: int, floor: float) -> float
     return floor + (1 - floor) * wave
 
 
-def constant_then_linear(update: int, num_updates: int, *, warmup: int, floor: float) -> float:
-    """Warmup, constant, then down to `floor` over the last fifth (WSD, arXiv:2405.18392)."""
+def wsd(update: int, num_updates: int, *, warmup: int, decay: int, floor: float) -> float:
+    """Warmup, constant, then a line down to `floor` over the last `decay` (arXiv:2405.18392).
+
+    >>> [round(wsd(u, 10, warmup=2, decay=4, floor=0.2), 4) for u in (0, 1, 5, 6, 9)]
+    [0.5, 1.0, 1.0, 0.8, 0.2]
+    """
     if update < warmup:
         return _warm(update, warmup)
-    return 1 - (1 - floor) * _done(update, num_updates, num_updates - num_updates // 5)
+    return 1 - (1 - floor) * _done(update, num_updates, max(warmup, num_updates - decay))

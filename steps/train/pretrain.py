@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from model.optimizers.config import AdamH, AdamW, MuonH, Optimizer
 from model.threads import ENVIRONMENT
 from pipeline.errors import ConfigError, RecipeError
-from pipeline.step import Resources, Step
+from pipeline.step import Resources, Step, since
 
 if TYPE_CHECKING:
     from model.config import ModelConfig
@@ -22,16 +23,18 @@ _RESOURCES = Resources()
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a model is trained: AdamW, `batch_size` packed rows per update.
+    """How a model is trained: `optimizer`, and `batch_size` packed rows per update.
 
     The rate rises over `warmup_fraction` of the updates and falls to `final_fraction` of its
-    peak. `clip_norm=None` does not clip, `checkpoint_every=None` saves no resumable state.
+    peak, with `schedule="wsd"` over the last `decay_fraction`. AdamH and MuonH keep the norms of
+    matrices, so that they need `weight_decay=0`. `clip_norm=None` does not clip,
+    `checkpoint_every=None` saves no resumable state.
     """
 
     num_updates: int
     batch_size: int
     learning_rate: float
-    schedule: Literal["linear", "cosine", "constant_then_linear"] = "linear"
+    schedule: Literal["linear", "cosine", "wsd"] = "linear"
     warmup_fraction: float = 0.05
     final_fraction: float = 0.05
     embedding_multiplier: float = 1.0
@@ -40,6 +43,8 @@ class TrainConfig:
     clip_norm: float | None = 1.0
     checkpoint_every: int | None = None
     seed: int = 0
+    optimizer: Optimizer = since("2", before=AdamW())  # noqa: RUF009 - `since` makes a field
+    decay_fraction: float = since("2", before=0.2)
 
     def __post_init__(self) -> None:
         for name in ("num_updates", "batch_size", "checkpoint_every"):
@@ -50,13 +55,23 @@ class TrainConfig:
             _require(value is None or value > 0, f"{name}={value} must be positive")
         for name in ("weight_decay", "z_loss_weight"):
             _require(getattr(self, name) >= 0, f"{name}={getattr(self, name)} must not be negative")
-        for name in ("warmup_fraction", "final_fraction"):
+        for name in ("warmup_fraction", "final_fraction", "decay_fraction"):
             _require(0 <= getattr(self, name) <= 1, f"{name}={getattr(self, name)} must be in 0..1")
+        _require(
+            self.weight_decay == 0 or not isinstance(self.optimizer, AdamH | MuonH),
+            f"weight_decay={self.weight_decay} would do nothing to matrices that keep their norms; "
+            f"{type(self.optimizer).__name__} needs weight_decay=0",
+        )
 
     @property
     def warmup_updates(self) -> int:
         """Updates over which the rate rises; the first update always has one."""
         return max(1, round(self.num_updates * self.warmup_fraction))
+
+    @property
+    def decay_updates(self) -> int:
+        """Updates over which `wsd` lets the rate fall."""
+        return round(self.num_updates * self.decay_fraction)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +80,16 @@ class PretrainConfig:
 
     model: ModelConfig
     train: TrainConfig
+
+    def __post_init__(self) -> None:
+        scale = min(self.model.init_scale, self.model.output_init_scale)
+        _require(
+            scale > 0 or not isinstance(self.train.optimizer, AdamH | MuonH),
+            f"init_scale={self.model.init_scale} and output_init_scale="
+            f"{self.model.output_init_scale} of the model must be positive for "
+            f"{type(self.train.optimizer).__name__}, which keeps the norm that a matrix begins "
+            "with; 0 would be for ever",
+        )
 
 
 def pretrain(

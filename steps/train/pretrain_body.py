@@ -110,9 +110,13 @@ def _refuse_to_skip_on(curve: Sequence[UpdateReport]) -> None:
 
 def _describe(config: PretrainConfig, loader: Loader) -> dict[str, Any]:
     """What a reader of the weights must know."""
+    optimizer = config.train.optimizer
     return {
         "model": config_to_json(config.model),
-        "train": asdict(config.train),
+        "train": {
+            **asdict(config.train),
+            "optimizer": {"kind": type(optimizer).__name__, **asdict(optimizer)},
+        },
         "sequence_length": loader.sequence_length,
         "tokenizer": {name: loader.store.facts[name] for name in ("vocab_size", "eos_id")},
     }

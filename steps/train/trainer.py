@@ -15,21 +15,13 @@ from model import schedule
 from model.batch import TokenBatch
 from model.initialization import initialize
 from model.objective import Objective, objective
-from model.optimizer import AdamWSettings, adamw, scale_rates
+from model.optimizers.build import build, scale_rates
+from model.optimizers.config import Peak
 from model.transformer import Transformer
 
 if TYPE_CHECKING:
     from steps.train.loader import Batch
     from steps.train.pretrain import PretrainConfig, TrainConfig
-
-# PaLM and Marin train with 0.95: at a few thousand tokens per update a longer memory of squared
-# gradients only makes the first updates smaller.
-_BETA1, _BETA2 = 0.9, 0.95
-_SCHEDULES = {
-    "linear": schedule.linear,
-    "cosine": schedule.cosine,
-    "constant_then_linear": schedule.constant_then_linear,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +51,7 @@ class Trainer:
         self.config = config.train
         self.model = Transformer(config.model)
         initialize(self.model, seed=config.train.seed)
-        self.optimizer = adamw(self.model, _settings(config.train))
+        self.optimizer = build(self.model, config.train.optimizer, _peak(config.train))
 
     def update(self, batch: Batch) -> UpdateReport:
         """Learn from one batch."""
@@ -89,10 +81,12 @@ class Trainer:
 
 def rate_factor(config: TrainConfig, update: int) -> float:
     """The learning rate of one update as a factor of its peak."""
-    shape = _SCHEDULES[config.schedule]
-    return shape(
-        update, config.num_updates, warmup=config.warmup_updates, floor=config.final_fraction
-    )
+    num_updates, warmup, floor = config.num_updates, config.warmup_updates, config.final_fraction
+    if config.schedule == "linear":
+        return schedule.linear(update, num_updates, warmup=warmup, floor=floor)
+    if config.schedule == "cosine":
+        return schedule.cosine(update, num_updates, warmup=warmup, floor=floor)
+    return schedule.wsd(update, num_updates, warmup=warmup, decay=config.decay_updates, floor=floor)
 
 
 def to_token_batch(batch: Batch) -> TokenBatch:
@@ -104,13 +98,11 @@ def to_token_batch(batch: Batch) -> TokenBatch:
     )
 
 
-def _settings(config: TrainConfig) -> AdamWSettings:
-    return AdamWSettings(
+def _peak(config: TrainConfig) -> Peak:
+    return Peak(
         learning_rate=config.learning_rate,
         embedding_multiplier=config.embedding_multiplier,
         weight_decay=config.weight_decay,
-        beta1=_BETA1,
-        beta2=_BETA2,
     )
 
 

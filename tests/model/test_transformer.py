@@ -8,16 +8,15 @@ from kernels.linear_cross_entropy import IGNORED
 from model.batch import TokenBatch
 from model.config import BalanceLoss, QuantileBias, SignBias
 from model.objective import objective
-from model.optimizer import AdamWSettings, adamw
+from model.optimizers.build import build as build_optimizer
+from model.optimizers.config import AdamW, Peak
 from model.weights import load_model, weights_to_bytes
 
-SETTINGS = AdamWSettings(
-    learning_rate=1e-2, embedding_multiplier=1.0, weight_decay=0.1, beta1=0.9, beta2=0.95
-)
+PEAK = Peak(learning_rate=1e-2, weight_decay=0.1)
 
 
 def _train(model, batches):
-    optimizer = adamw(model, SETTINGS)
+    optimizer = build_optimizer(model, AdamW(), PEAK)
     losses = []
     for batch in batches:
         result = objective(model, batch, z_loss_weight=1e-4)

@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 from model.config import AttentionConfig, ExpertsConfig, ModelConfig
 from model.config_json import config_from_json
+from model.optimizers.config import AdamH, AdamW, Muon, MuonH
 from model.weights import load_model
 from pipeline.errors import ConfigError, RecipeError, StepError
 from pipeline.folder import FolderOutput, run_body
@@ -75,6 +77,64 @@ def test_a_resumed_run_writes_the_bytes_of_an_uninterrupted_one(
 
     assert FolderOutput(tmp_path / "b").states()[0].key == "update-00000003"
     assert _files(resumed) == _files(whole)
+
+
+@pytest.mark.parametrize("optimizer", [Muon(), AdamH(), MuonH()])
+def test_a_run_resumes_to_the_bit_with_every_optimizer(
+    tiny_corpus, tmp_path, monkeypatch, optimizer
+):
+    config = _config(
+        tiny_corpus.vocab_size,
+        num_updates=5,
+        optimizer=optimizer,
+        weight_decay=0.0,
+        schedule="wsd",
+    )
+    whole = _run(config, tiny_corpus, tmp_path / "a")
+    _interrupt(monkeypatch, config, tiny_corpus, tmp_path / "b", at=4)
+
+    resumed = _run(config, tiny_corpus, tmp_path / "b")
+
+    assert _files(resumed) == _files(whole)
+
+
+def test_a_checkpoint_names_its_optimizer(tiny_corpus, tmp_path):
+    config = _config(
+        tiny_corpus.vocab_size, num_updates=1, optimizer=MuonH(epsilon=6e-15), weight_decay=0.0
+    )
+
+    artifact = _run(config, tiny_corpus, tmp_path / "a")
+
+    assert artifact.read_json("config.json")["train"]["optimizer"] == {
+        "kind": "MuonH",
+        "beta1": 0.9,
+        "beta2": 0.95,
+        "epsilon": 6e-15,
+        "momentum": 0.95,
+        "matrix_rate_ratio": 13 / 3,
+    }
+
+
+def test_a_config_without_an_optimizer_means_adamw():
+    train = TrainConfig(num_updates=1, batch_size=1, learning_rate=0.1)
+
+    assert train.optimizer == AdamW()
+
+
+@pytest.mark.parametrize("optimizer", [AdamH(), MuonH()])
+def test_weight_decay_is_refused_where_norms_are_kept(optimizer):
+    with pytest.raises(ConfigError, match=r"weight_decay=0\.1 .* needs weight_decay=0"):
+        TrainConfig(num_updates=1, batch_size=1, learning_rate=0.1, optimizer=optimizer)
+
+
+def test_a_model_that_begins_with_zeros_is_refused_where_norms_are_kept():
+    model = replace(_model(50), output_init_scale=0.0)
+    train = TrainConfig(
+        num_updates=1, batch_size=1, learning_rate=0.1, optimizer=MuonH(), weight_decay=0.0
+    )
+
+    with pytest.raises(ConfigError, match=r"output_init_scale=0\.0 .* positive for MuonH"):
+        PretrainConfig(model=model, train=train)
 
 
 def test_a_resumed_run_repeats_no_update(tiny_corpus, tmp_path, monkeypatch):
