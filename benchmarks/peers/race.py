@@ -116,6 +116,14 @@ def _round(
         if all(result.outcome == GOOD for result in results[one.name]):
             place = folder.parent if one.phase == "plan" else folder
             results[one.name].append(_run(one, course, place / one.name))
+            _tell(one, course, results[one.name][-1])
+
+
+def _tell(one: Contestant, course: Course, result: Result) -> None:
+    """Show each result as it comes: all of them may take an hour."""
+    seconds = f"{result.parts['whole_s']:.2f} s" if result.parts else result.outcome
+    shown = f"{one.phase} {course.shape} {course.num_steps}: {one.name} {seconds}"
+    print(shown, file=sys.stderr, flush=True)
 
 
 def _unprepared(one: Contestant, course: Course, folder: Path) -> list[Result]:
