@@ -46,6 +46,84 @@ REMOVALS = pa.schema(
     ]
 )
 
+SCORE_FILES = "scores-*.parquet"
+"""Quality scores of every document that filter_documents saw, kept or not."""
+
+
+def score_schema(scores: tuple[str, ...]) -> pa.Schema:
+    """The schema of a file of scores: one column for each."""
+    return pa.schema(
+        [
+            pa.field("doc_id", pa.string(), nullable=False),
+            *(pa.field(score, pa.float64(), nullable=False) for score in scores),
+            pa.field("removed_by", pa.string()),  # the first rule that it fails
+        ]
+    )
+
+
+RULE_REMOVALS = pa.schema(
+    [
+        pa.field("doc_id", pa.string(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("source_id", pa.string(), nullable=False),
+        pa.field("rule", pa.string(), nullable=False),  # the first that it fails
+        pa.field("score", pa.float64(), nullable=False),  # what that rule bounds
+    ]
+)
+
+EVALUATION_ITEMS_FILE = "items.parquet"
+
+EVALUATION_ITEMS = pa.schema(
+    [
+        pa.field("doc_id", pa.string(), nullable=False),  # of the item's text
+        pa.field("source", pa.string(), nullable=False),  # its evaluation set
+        pa.field("source_id", pa.string(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("ngrams", pa.int64(), nullable=False),  # different ones
+        pa.field("found_ngrams", pa.int64(), nullable=False),  # in any document
+        pa.field("common_ngrams", pa.int64(), nullable=False),  # in too many: discounted
+        pa.field("best_coverage", pa.float64(), nullable=False),  # by one document
+        pa.field("documents", pa.int64(), nullable=False),  # that reach the threshold
+    ]
+)
+
+CONTAMINATIONS_FILE = "contaminations.parquet"
+
+CONTAMINATIONS = pa.schema(
+    [
+        pa.field("doc_id", pa.string(), nullable=False),  # the document
+        pa.field("item_doc_id", pa.string(), nullable=False),
+        pa.field("item_source", pa.string(), nullable=False),
+        pa.field("item_source_id", pa.string(), nullable=False),
+        pa.field("coverage", pa.float64(), nullable=False),  # of the item's counted n-grams
+        pa.field("ngrams", pa.int64(), nullable=False),  # that the document covers
+        pa.field("evidence", pa.string(), nullable=False),  # one of them
+    ]
+)
+
+COMMON_NGRAMS_FILE = "common_ngrams.parquet"
+
+COMMON_NGRAMS = pa.schema(
+    [
+        pa.field("number", pa.int64(), nullable=False),  # in order of appearance in the items
+        pa.field("ngram", pa.string(), nullable=False),
+        pa.field("documents", pa.int64(), nullable=False),  # that hold it
+        pa.field("items", pa.int64(), nullable=False),
+    ]
+)
+
+CONTAMINATED_REMOVALS = pa.schema(
+    [
+        pa.field("doc_id", pa.string(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("source_id", pa.string(), nullable=False),
+        pa.field("rule", pa.string(), nullable=False),  # contaminated, or masked in whole or part
+        pa.field("kept_doc_id", pa.string()),  # what is left of it after masking
+        pa.field("item_doc_id", pa.string(), nullable=False),  # that it covers best
+        pa.field("coverage", pa.float64(), nullable=False),
+    ]
+)
+
 QUARANTINE_FILES = "quarantine-*.parquet"
 
 QUARANTINE = pa.schema(
