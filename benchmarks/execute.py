@@ -32,21 +32,21 @@ from benchmarks.peers.options import add_peer_options, chosen_peers
 from benchmarks.peers.race import Course, ours, race, theirs
 from benchmarks.shapes import SHAPES, parents
 from benchmarks.spread import machine, spread
-from pipeline import executor as inline_executor
-from pipeline import ray_executor
-from pipeline.board import Board
 from pipeline.digests import RememberedDigests
-from pipeline.launch import make_executor
-from pipeline.plan import Plan, make_plan
+from pipeline.planning.plan import Plan, make_plan
 from pipeline.recipes import Recipe
-from pipeline.run import Run
+from pipeline.running import executor as inline_executor
+from pipeline.running import ray_executor
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.store.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.attempt import Outcome, StepTask
-    from pipeline.executor import Executor
+    from pipeline.running.attempt import Outcome, StepTask
+    from pipeline.running.executor import Executor
     from pipeline.step import Step
 
 _SIZES = {"independent": 1_000, "chain": 100, "fan": 1_000, "grid": 1_000}

@@ -1,4 +1,4 @@
-"""Where the time of an attempt goes: timers around what `pipeline.attempt` calls.
+"""Where the time of an attempt goes: timers around what `pipeline.running.attempt` calls.
 
 They are set in the process that does the work, in a worker of Ray too, and cost microseconds. Each
 attempt adds one line to a file of its process. Parts do not overlap, except `creates`: exclusive
@@ -16,13 +16,13 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline import attempt
+from pipeline.running import attempt
 from pipeline.store.local import LocalAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipeline.attempt import Outcome, StepTask
+    from pipeline.running.attempt import Outcome, StepTask
 
 CALLS = {
     "open store": "open_store",

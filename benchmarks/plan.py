@@ -29,7 +29,7 @@ from benchmarks.shapes import SHAPES, parents
 from benchmarks.spread import machine, spread
 from benchmarks.stores import DistantAdapter, fill
 from pipeline.digests import RememberedDigests
-from pipeline.plan import make_plan
+from pipeline.planning.plan import make_plan
 from pipeline.recipes import Recipe
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store

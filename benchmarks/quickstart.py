@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmarks.limits import machine_limits
 from benchmarks.spread import spread
-from pipeline.artifacts import artifact_of, find_record
+from pipeline.asking.artifacts import artifact_of, find_record
+from pipeline.asking.lineage import walk_up
 from pipeline.digests import RememberedDigests
-from pipeline.lineage import walk_up
 from pipeline.store.store import Store, open_store
 
 RECIPE = str(Path(__file__).parents[1] / "recipes" / "quickstart.py")

@@ -16,7 +16,7 @@ from pipeline.store.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.plan import Plan
+    from pipeline.planning.plan import Plan
 
 _PAGE = 1_000  # keys in one answer to a listing: GCS and S3
 

@@ -51,8 +51,9 @@ def _environment(name: str, folder: Path) -> Environment:
 
 def _install(python: Path, name: str, folder: Path) -> str:
     """Why it could not be installed, or nothing."""
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PEERS[name]]
-    for command in ([sys.executable, "-m", "venv", "--clear", folder], pip):
+    quietly = ["--quiet", "--disable-pip-version-check"]
+    pip = [str(python), "-m", "pip", "install", *quietly, PEERS[name]]
+    for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], pip):
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=_INSTALL_LIMIT_S

@@ -133,7 +133,9 @@ def _unprepared(one: Contestant, course: Course, folder: Path) -> list[Result]:
     prepared = _process(one, "prepare", course=course, folder=folder / one.name)
     if prepared.outcome == GOOD:
         return []
-    return [Result(outcome=f"preparing: {prepared.outcome}", parts={})]
+    failed = Result(outcome=f"preparing: {prepared.outcome}", parts={})
+    _tell(one, course, failed)
+    return [failed]
 
 
 def _run(one: Contestant, course: Course, folder: Path) -> Result:
@@ -150,7 +152,7 @@ def _process(one: Contestant, phase: str, *, course: Course, folder: Path) -> Re
     folder.mkdir(exist_ok=True)
     (folder / REPORT).unlink(missing_ok=True)
     log = folder.with_suffix(".log")
-    job = [one.python, "-P", "-m", one.module, phase]
+    job = [str(one.python), "-P", "-m", one.module, phase]
     started = time.monotonic()
     with log.open("w") as sink:
         process = subprocess.Popen(
@@ -164,9 +166,11 @@ def _process(one: Contestant, phase: str, *, course: Course, folder: Path) -> Re
         try:
             code = process.wait(course.limit_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             return Result(outcome=f"over {course.limit_s:g} s", parts={})
+        finally:
+            if process.poll() is None:  # too slow, or someone has interrupted us
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
     whole_s = time.monotonic() - started
     if code:
         line = last_line(log.read_text(encoding="utf-8", errors="replace"))

@@ -14,7 +14,7 @@ from benchmarks.peers.job import report
 from benchmarks.stores import fill
 from pipeline.cli.main import main
 from pipeline.digests import RememberedDigests
-from pipeline.plan import make_plan
+from pipeline.planning.plan import make_plan
 from pipeline.recipes import Recipe
 from pipeline.store.store import open_store
 
