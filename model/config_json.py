@@ -9,13 +9,16 @@ from model.config import (
     AttentionConfig,
     Balance,
     BalanceLoss,
+    DenseLayers,
     ExpertsConfig,
     ModelConfig,
+    NormConfig,
     QuantileBias,
     SignBias,
+    SlidingWindow,
 )
 
-FORMAT = "seaglass-model/1"
+FORMAT = "seaglass-model/2"
 _BALANCES = {"quantile_bias": QuantileBias, "sign_bias": SignBias, "balance_loss": BalanceLoss}
 
 
@@ -38,11 +41,16 @@ def config_from_json(value: dict[str, Any]) -> ModelConfig:
     if found != FORMAT:
         msg = f"model config has format={found!r}; this version reads {FORMAT!r}"
         raise ValueError(msg)
-    experts = dict(fields.pop("experts"))
+    attention, experts = dict(fields.pop("attention")), dict(fields.pop("experts"))
+    window, dense = attention.pop("window"), fields.pop("dense")
     balance = _balance_from_json(experts.pop("balance"))
     return ModelConfig(
-        attention=AttentionConfig(**fields.pop("attention")),
+        attention=AttentionConfig(
+            window=None if window is None else SlidingWindow(**window), **attention
+        ),
         experts=ExpertsConfig(balance=balance, **experts),
+        dense=None if dense is None else DenseLayers(**dense),
+        norm=NormConfig(**fields.pop("norm")),
         **fields,
     )
 

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 # By the last part of a parameter's name. "matrix" and "output": truncated normal at 3 sigma, with
 # sigma = scale / sqrt(d_model); Marin's hero has 0.5 for every matrix, embedding, head and router
-# included (marin, experiments/grug/moe_hero_ep). "output": what writes into the residual stream.
-# "ones": gains of norms.
+# included (marin, experiments/grug/moe_hero_ep). "output": what writes into the residual stream;
+# of experts in a latent, only the inner of the two matrices in a row: were both zero, neither
+# would ever get a gradient. "ones": gains of norms. "zeros": gates of heads, which then weigh 1.
+# "identity": taps of a convolution that passes each token on.
 TABLE = {
     "embedding": "matrix",
     "head": "matrix",
@@ -26,6 +28,12 @@ TABLE = {
     "gate": "matrix",
     "up": "matrix",
     "down": "output",
+    "latent_down": "matrix",
+    "latent_up": "matrix",
+    "gate_down": "matrix",
+    "gate_up": "matrix",
+    "head_gate": "zeros",
+    "taps": "identity",
     "gain": "ones",
     "query_gain": "ones",
     "key_gain": "ones",
@@ -45,12 +53,20 @@ def initialize(model: Transformer, *, seed: int) -> None:
     scales = {"matrix": config.init_scale, "output": config.output_init_scale}
     for name, parameter in model.named_parameters():
         rule = TABLE[name.rsplit(".", 1)[-1]]
-        if rule == "ones":
-            nn.init.ones_(parameter)
+        if rule in _CONSTANTS:
+            _CONSTANTS[rule](parameter)
             continue
         sigma = scales[rule] / config.d_model**0.5
         values = _truncated_normal(parameter.shape, _generator(seed, name))
         parameter.copy_(values * sigma)
+
+
+def _identity(taps_KC: torch.Tensor) -> None:
+    taps_KC.zero_()
+    taps_KC[0] = 1
+
+
+_CONSTANTS = {"ones": nn.init.ones_, "zeros": nn.init.zeros_, "identity": _identity}
 
 
 def _truncated_normal(shape: torch.Size, generator: torch.Generator) -> torch.Tensor:

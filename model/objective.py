@@ -33,7 +33,7 @@ class Objective(NamedTuple):
 def objective(model: Transformer, batch: TokenBatch, *, z_loss_weight: float = 0.0) -> Objective:
     """Cross-entropy, logit z-loss, and the routers' balance and z-losses (layer means)."""
     hidden = model(batch)
-    head_VD = model.head.to(compute_dtype(model.head.device))
+    head_VD = model.head_VD.to(compute_dtype(model.head_VD.device))
     out = linear_cross_entropy(hidden.x_ND, head_VD, batch.targets_N, z_loss_weight=z_loss_weight)
     total = out.objective
     experts = model.config.experts

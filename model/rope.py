@@ -5,12 +5,9 @@ N tokens, H heads, P head width, R rotated entries of a head.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
-
-if TYPE_CHECKING:
-    from model.config import AttentionConfig
 
 
 class Rotation(NamedTuple):
@@ -20,16 +17,16 @@ class Rotation(NamedTuple):
     sin_N1R: torch.Tensor
 
 
-def rotation(config: AttentionConfig, positions_N: torch.Tensor) -> Rotation | None:
+def rotation(theta: float | None, rope_dim: int, positions_N: torch.Tensor) -> Rotation | None:
     """The rotation of every token; `None` where nothing is rotated.
 
     Angles are computed in fp64: at position 65,535 an fp32 angle is off by 4e-3 radians.
     """
-    if config.rope_theta is None or config.rope_dim == 0:
+    if theta is None or rope_dim == 0:
         return None
     device = positions_N.device
-    pairs = torch.arange(0, config.rope_dim, 2, dtype=torch.float64, device=device)
-    angles_NR = positions_N[:, None] * config.rope_theta ** (-pairs / config.rope_dim)
+    pairs = torch.arange(0, rope_dim, 2, dtype=torch.float64, device=device)
+    angles_NR = positions_N[:, None] * theta ** (-pairs / rope_dim)
     return Rotation(angles_NR.cos().float()[:, None], angles_NR.sin().float()[:, None])
 
 
