@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pipeline.encoding import digest
 from pipeline.errors import RecipeError, StepError, StoreError
-from pipeline.logs import shortened
 from pipeline.paths import checked_path
+from pipeline.running.logs import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from pipeline.code import CodeClosure
-from pipeline.dag import build
 from pipeline.errors import RecipeError, StepError
-from pipeline.identity import Identity
+from pipeline.planning.dag import build
+from pipeline.planning.identity import Identity
 from pipeline.step import Step
 from pipeline.store.layout import is_digest
 

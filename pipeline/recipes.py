@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.code.roots import OWN_NAMES, find_roots
 from pipeline.errors import RecipeError, SeaglassError
-from pipeline.logs import shortened
 from pipeline.paths import checked_label
 from pipeline.redaction import MIN_CHARS, names_a_secret, redacted, remember
+from pipeline.running.logs import shortened
 from pipeline.step import Step
 
 if TYPE_CHECKING:

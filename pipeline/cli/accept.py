@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.accept import (
-    Predecessor,
-    accept_step,
-    changes,
-    last_definition,
-    parts_of_predecessors,
-    recorded,
-    revoke_step,
-    seen_anew,
-)
-from pipeline.artifacts import find_record
+from pipeline.asking.artifacts import find_record
 from pipeline.cli.options import (
     console,
     from_option,
@@ -30,7 +20,17 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.text import short
 from pipeline.digests import RememberedDigests
-from pipeline.plan import Plan, make_plan
+from pipeline.planning.accept import (
+    Predecessor,
+    accept_step,
+    changes,
+    last_definition,
+    parts_of_predecessors,
+    recorded,
+    revoke_step,
+    seen_anew,
+)
+from pipeline.planning.plan import Plan, make_plan
 from pipeline.recipes import load_recipe
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from pipeline.cancel import CANCELLED, cancel_run, cancellation, described, wait_for_end
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.running.cancel import CANCELLED, cancel_run, cancellation, described, wait_for_end
 from pipeline.store.claims import Observer
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from pipeline.artifacts import find_record
+from pipeline.asking.artifacts import find_record
+from pipeline.asking.difference import ADDED, CHANGED, REMOVED, Differ
+from pipeline.asking.run_difference import SAME, run_difference
 from pipeline.cli.options import (
     console,
     from_option,
@@ -19,9 +21,7 @@ from pipeline.cli.options import (
     store_option,
 )
 from pipeline.cli.text import short, size
-from pipeline.difference import ADDED, CHANGED, REMOVED, Differ
 from pipeline.errors import UsageError
-from pipeline.run_difference import SAME, run_difference
 from pipeline.store import layout
 from pipeline.store.objects import Record
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from pipeline.difference import Change, Difference, FileChange, StepChange
-    from pipeline.run_difference import RunDifference, RunStep
+    from pipeline.asking.difference import Change, Difference, FileChange, StepChange
+    from pipeline.asking.run_difference import RunDifference, RunStep
     from pipeline.store.store import Store
 
 _ID = re.compile(r"\d{8}T\d{6,12}(-[0-9a-f]*)?")  # of a run or an attempt, or how one begins

@@ -10,12 +10,12 @@ import click
 
 from pipeline.cli.live import LiveBoard
 from pipeline.cli.options import console
-from pipeline.launch import make_executor
+from pipeline.running.launch import make_executor
 
 if TYPE_CHECKING:
-    from pipeline.board import Board
-    from pipeline.plan import Plan
-    from pipeline.run import Run, RunResult
+    from pipeline.planning.plan import Plan
+    from pipeline.running.board import Board
+    from pipeline.running.run import Run, RunResult
 
 _LOG_LINES = 12
 

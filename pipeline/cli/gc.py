@@ -11,14 +11,14 @@ from rich.text import Text
 
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import duration, short, size, table
-from pipeline.gc import Collector
+from pipeline.keeping.gc import Collector
 from pipeline.redaction import redacted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipeline.gc import Eviction
-    from pipeline.rebuild_cost import EvictedCopy
+    from pipeline.keeping.gc import Eviction
+    from pipeline.keeping.rebuild_cost import EvictedCopy
     from pipeline.store.store import Store
 
 _ROWS = 40

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColu
 
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import size
-from pipeline.importing import Wanted, import_files
+from pipeline.keeping.importing import Wanted, import_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,18 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from pipeline.artifacts import find_record
-from pipeline.cli.options import (
-    from_option,
-    json_option,
-    opened,
-    options,
-    print_json,
-    store_option,
-)
-from pipeline.cli.text import short, size
-from pipeline.errors import UsageError
-from pipeline.lineage import (
+from pipeline.asking.artifacts import find_record
+from pipeline.asking.lineage import (
     EVERYTHING,
     Bounds,
     Edge,
@@ -31,7 +21,17 @@ from pipeline.lineage import (
     walk_down,
     walk_up,
 )
-from pipeline.mermaid import mermaid
+from pipeline.asking.mermaid import mermaid
+from pipeline.cli.options import (
+    from_option,
+    json_option,
+    opened,
+    options,
+    print_json,
+    store_option,
+)
+from pipeline.cli.text import short, size
+from pipeline.errors import UsageError
 from pipeline.redaction import redacted
 from pipeline.store.waivers import read_waiver
 
@@ -91,7 +91,7 @@ def lineage(
 
 def _export(store: Store, found: Lineage, target: str | None) -> None:
     try:
-        from pipeline import openlineage  # noqa: PLC0415 - an optional library stands behind it
+        from pipeline.asking import openlineage  # noqa: PLC0415 - an optional library stands behind it
     except ModuleNotFoundError as error:
         msg = f"no module {error.name!r}: pip install 'seaglass[lineage]' for OpenLineage events"
         raise UsageError(msg) from error

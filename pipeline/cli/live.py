@@ -10,13 +10,13 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from pipeline import board as states
 from pipeline.cli.text import duration, table, value
+from pipeline.running import board as states
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from pipeline.board import Board, Row
+    from pipeline.running.board import Board, Row
 
 _STYLES = {
     states.WAITING: "dim",

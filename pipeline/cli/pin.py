@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pipeline.artifacts import find_record
+from pipeline.asking.artifacts import find_record
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import short
 from pipeline.errors import UsageError

@@ -20,7 +20,7 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.text import duration, short, table
 from pipeline.digests import RememberedDigests
-from pipeline.plan import Plan, make_plan
+from pipeline.planning.plan import Plan, make_plan
 from pipeline.recipes import load_recipe
 from pipeline.redaction import redacted
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.artifacts import find_record
-from pipeline.attempts import AttemptRow, attempts_at
+from pipeline.asking.artifacts import find_record
+from pipeline.asking.attempts import AttemptRow, attempts_at
 from pipeline.cli.options import (
     console,
     from_option,
@@ -20,7 +20,7 @@ from pipeline.cli.options import (
 from pipeline.cli.text import short
 from pipeline.errors import UsageError
 from pipeline.provenance import person
-from pipeline.refs import follow_promotion
+from pipeline.running.refs import follow_promotion
 from pipeline.store import promotions
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from pipeline.board import SKIPPED, Board
 from pipeline.cli.execution import execute, print_failures
 from pipeline.cli.options import (
     console,
@@ -25,10 +24,11 @@ from pipeline.cli.run import run
 from pipeline.cli.text import duration, short, table
 from pipeline.digests import RememberedDigests
 from pipeline.errors import UsageError
-from pipeline.frozen import shown_settings
-from pipeline.plan import Plan, make_plan
+from pipeline.planning.frozen import shown_settings
+from pipeline.planning.plan import Plan, make_plan
 from pipeline.recipes import Recipe, load_recipe
-from pipeline.rerun import (
+from pipeline.running.board import SKIPPED, Board
+from pipeline.running.rerun import (
     DIFFERS,
     REPRODUCED,
     Comparison,
@@ -38,7 +38,7 @@ from pipeline.rerun import (
     pin,
     with_dependants,
 )
-from pipeline.run import Run
+from pipeline.running.run import Run
 from pipeline.store import layout
 
 if TYPE_CHECKING:

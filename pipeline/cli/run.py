@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from pipeline.artifacts import summary_of
-from pipeline.board import CACHED, SKIPPED, Board
+from pipeline.asking.artifacts import summary_of
 from pipeline.cli.execution import execute, print_failures
 from pipeline.cli.options import (
     console,
@@ -30,11 +29,12 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.digests import RememberedDigests
-from pipeline.plan import Plan, make_plan
+from pipeline.planning.plan import Plan, make_plan
 from pipeline.recipes import load_recipe
 from pipeline.redaction import redacted
-from pipeline.refs import move_refs
-from pipeline.run import Run, RunResult
+from pipeline.running.board import CACHED, SKIPPED, Board
+from pipeline.running.refs import move_refs
+from pipeline.running.run import Run, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from pipeline.artifacts import find_record, holder, summary_of
-from pipeline.cancel import described
+from pipeline.asking.artifacts import find_record, holder, summary_of
+from pipeline.asking.standing import standing_of
 from pipeline.cli.options import (
     console,
     from_option,
@@ -21,11 +21,11 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.standing import print_standing
 from pipeline.cli.text import duration, print_summary, short, size, table
-from pipeline.diary import read_events
 from pipeline.digests import RememberedDigests
 from pipeline.redaction import redacted
+from pipeline.running.cancel import described
+from pipeline.running.diary import read_events
 from pipeline.shown import TYPE_KEY, flat
-from pipeline.standing import standing_of
 from pipeline.store import layout
 from pipeline.store.pins import pinned
 

@@ -11,8 +11,8 @@ from pipeline.cli.text import short, table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pipeline.attempts import AttemptRow
-    from pipeline.standing import Standing
+    from pipeline.asking.attempts import AttemptRow
+    from pipeline.asking.standing import Standing
     from pipeline.store.objects import Record
     from pipeline.store.waivers import Acceptance
 

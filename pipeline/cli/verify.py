@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.progress import Progress
 
-from pipeline.artifacts import find_record
+from pipeline.asking.artifacts import find_record
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import size
-from pipeline.diary_check import DiaryCheck, check_diaries
+from pipeline.keeping.diary_check import DiaryCheck, check_diaries
+from pipeline.keeping.verify import Verifier, damage_rows
 from pipeline.redaction import redacted
 from pipeline.store.census import take_census
-from pipeline.verify import Verifier, damage_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from pipeline.damage import Damage
+    from pipeline.keeping.damage import Damage
     from pipeline.store.census import Census
     from pipeline.store.objects import Record
     from pipeline.store.store import Store

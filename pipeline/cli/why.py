@@ -20,9 +20,9 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.text import duration, short
 from pipeline.digests import RememberedDigests
-from pipeline.plan import make_plan
+from pipeline.planning.plan import make_plan
+from pipeline.planning.why import Link, Why, explain
 from pipeline.recipes import load_recipe
-from pipeline.why import Link, Why, explain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

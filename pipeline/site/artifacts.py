@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pipeline.artifacts import summary_of
+from pipeline.asking.artifacts import summary_of
+from pipeline.asking.lineage import place, source_files
 from pipeline.errors import CorruptError
-from pipeline.lineage import place, source_files
 from pipeline.site.facts import time_of
 from pipeline.site.graph import neighbourhood
 from pipeline.site.runs import leaves

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.code import explain_change
-from pipeline.reasons import last_run_name
+from pipeline.planning.reasons import last_run_name
 from pipeline.shown import differences
 from pipeline.site.facts import readable
 from pipeline.store import layout

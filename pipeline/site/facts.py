@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pipeline.diary import read_events
 from pipeline.errors import CorruptError
+from pipeline.running.diary import read_events
 from pipeline.store import layout
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.lineage import Bounds, Edge, Lineage, place, walk_down, walk_up
+from pipeline.asking.lineage import Bounds, Edge, Lineage, place, walk_down, walk_up
 
 if TYPE_CHECKING:
     from pipeline.store.objects import Record, SourceRecord

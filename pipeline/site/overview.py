@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CorruptError
-from pipeline.reasons import last_run_name
+from pipeline.planning.reasons import last_run_name
 from pipeline.site.facts import NOT_ENDED, time_of
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel

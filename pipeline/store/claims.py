@@ -15,9 +15,9 @@ from itertools import count
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self
 
-from pipeline.diary import last_lines, writer_name
 from pipeline.errors import StoreError
 from pipeline.process import host_id, is_running, this_process
+from pipeline.running.diary import last_lines, writer_name
 from pipeline.store import layout
 from pipeline.store.objects import End, Owner, dump
 from pipeline.store.publish import close, settle

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.diary import read_events
+from pipeline.running.diary import read_events
 from pipeline.store import layout
 from tests.e2e.lab import Driver, Lab, wait_until
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.diary import read_events
+from pipeline.running.diary import read_events
 from tests.e2e.lab import Driver, Lab, wait_until
 
 if TYPE_CHECKING:

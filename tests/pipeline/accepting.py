@@ -1,6 +1,6 @@
 """Accepting and taking back, as the verb does, over a test's project."""
 
-from pipeline.accept import accept_step, last_definition, revoke_step, seen_anew
+from pipeline.planning.accept import accept_step, last_definition, revoke_step, seen_anew
 
 
 def say(project, *titles, reason="only renamed"):

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.artifacts import artifact_of
-from pipeline.board import Board
+from pipeline.asking.artifacts import artifact_of
 from pipeline.cli.main import main
 from pipeline.digests import RememberedDigests
-from pipeline.launch import make_executor
-from pipeline.plan import Plan, PlannedStep, make_plan
+from pipeline.planning.plan import Plan, PlannedStep, make_plan
 from pipeline.recipes import load_recipe
-from pipeline.run import Run, RunResult
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run, RunResult
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store
 

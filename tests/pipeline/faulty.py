@@ -12,10 +12,10 @@ from threading import current_thread, main_thread
 from typing import Any, cast
 from unittest.mock import patch
 
-from pipeline.attempt import Outcome, StepTask, run_attempt
 from pipeline.encoding import digest
 from pipeline.errors import StoreError
-from pipeline.executor import InlineShards
+from pipeline.running.attempt import Outcome, StepTask, run_attempt
+from pipeline.running.executor import InlineShards
 from pipeline.store import layout
 from pipeline.store.claims import Observer
 from pipeline.store.local import LocalAdapter
@@ -131,7 +131,8 @@ def run_over_fault(task: StepTask, at: int, how: str) -> int:
     """One attempt over a store that fails; returns how many operations it saw."""
     adapter = FaultyAdapter(LocalAdapter(Path(task.store_url)), at=at, how=how)
     with patch(
-        "pipeline.attempt.open_store", lambda url, upstream: Store(cast("LocalAdapter", adapter))
+        "pipeline.running.attempt.open_store",
+        lambda url, upstream: Store(cast("LocalAdapter", adapter)),
     ):
         try_once(task)
     return adapter.num_operations

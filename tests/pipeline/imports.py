@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pipeline.importing import Arrival, Wanted, import_files
+from pipeline.keeping.importing import Arrival, Wanted, import_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,14 +6,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipeline import plan as planning
-from pipeline import provenance, run
-from pipeline.board import Board
-from pipeline.codebase import Codebase
-from pipeline.dag import Dag, build
+from pipeline import provenance
 from pipeline.digests import RememberedDigests
-from pipeline.launch import make_executor
+from pipeline.planning import plan as planning
+from pipeline.planning.codebase import Codebase
+from pipeline.planning.dag import Dag, build
 from pipeline.recipes import Recipe, load_recipe
+from pipeline.running import run
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
 from pipeline.store.claims import Observer
 from pipeline.store.store import Store
 from tests.pipeline.faulty import make_task, try_once

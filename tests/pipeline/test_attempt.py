@@ -4,8 +4,8 @@ import pytest
 
 from pipeline.code import SourceTree
 from pipeline.errors import CancelledError, CorruptError, SourceError, StoreError
-from pipeline.executor import InlineExecutor
-from pipeline.failures import classify, describe
+from pipeline.running.executor import InlineExecutor
+from pipeline.running.failures import classify, describe
 from pipeline.store.claims import Observer
 from tests.pipeline import bodies
 from tests.pipeline.faulty import make_task, try_once, try_until_done
@@ -125,7 +125,7 @@ def test_an_attempt_that_could_not_be_closed_does_not_hold_its_action_for_ever(s
         raise StoreError(msg)
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.attempt.close", refuse)
+        patch.setattr("pipeline.running.attempt.close", refuse)
         outcome = try_once(task)
     bodies.FAILING.clear()
 

@@ -7,14 +7,14 @@ from threading import Thread
 
 import pytest
 
-from pipeline.board import RUNNING, Board
-from pipeline.cancel import cancel_run, cancellation, wait_for_end
-from pipeline.diary import DiaryWriter, read_events
 from pipeline.encoding import digest
 from pipeline.errors import CancelledError, UsageError
-from pipeline.launch import make_executor
 from pipeline.process import this_process
-from pipeline.run import Run
+from pipeline.running.board import RUNNING, Board
+from pipeline.running.cancel import cancel_run, cancellation, wait_for_end
+from pipeline.running.diary import DiaryWriter, read_events
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.store import layout
 from pipeline.store.claims import Observer
 from tests.e2e.lab import wait_until

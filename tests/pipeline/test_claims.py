@@ -8,9 +8,9 @@ from dataclasses import asdict, replace
 import psutil
 import pytest
 
-from pipeline.diary import DiaryWriter, last_lines
 from pipeline.encoding import digest
 from pipeline.process import host_id, is_running, start_time, this_process
+from pipeline.running.diary import DiaryWriter, last_lines
 from pipeline.store import claims, layout
 from pipeline.store.claims import Claim, Held, Observer, acquire
 from pipeline.store.objects import End

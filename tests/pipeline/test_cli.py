@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from pipeline.cli.options import console
-from pipeline.logs import LogCapture
+from pipeline.running.logs import LogCapture
 from pipeline.store import layout
 
 WIDTH = 80

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pipeline.calling import check_modules
 from pipeline.errors import CodeError
+from pipeline.running.calling import check_modules
 from pipeline.store import layout
 
 COMMAND = [sys.executable, "-c", "from pipeline.cli.main import main; main()", "run"]

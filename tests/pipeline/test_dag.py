@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.dag import build
 from pipeline.errors import ConfigError, RecipeError, UsageError
-from pipeline.identity import Identity
+from pipeline.planning.dag import build
+from pipeline.planning.identity import Identity
 from pipeline.sources import Source
 from pipeline.step import NoConfig, Resources, Step
 

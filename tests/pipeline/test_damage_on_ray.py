@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.board import Board
-from pipeline.launch import make_executor
-from pipeline.run import Run
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 
 SHARDED = {
     "bodies.py": """

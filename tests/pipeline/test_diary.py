@@ -6,8 +6,8 @@ from threading import Thread
 
 import pytest
 
-from pipeline.diary import GENESIS, DiaryWriter, read_events
 from pipeline.errors import StoreError
+from pipeline.running.diary import GENESIS, DiaryWriter, read_events
 from pipeline.store import layout
 from pipeline.store.store import Store
 
@@ -195,7 +195,7 @@ def test_a_store_that_fails_for_a_moment_does_not_end_the_flusher(store):
 
 @pytest.fixture
 def no_wait(monkeypatch):
-    monkeypatch.setattr("pipeline.diary._LAST_WAITS_S", (0.0, 0.0))
+    monkeypatch.setattr("pipeline.running.diary._LAST_WAITS_S", (0.0, 0.0))
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.difference import Differ, changes
+from pipeline.asking.difference import Differ, changes
 from tests.pipeline.many import Shelf, opened, record_of, shelve
 
 WIDTH = 80

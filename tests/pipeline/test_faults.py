@@ -71,7 +71,9 @@ def test_a_kill_at_any_operation_shows_nothing_partial_and_the_next_run_takes_ov
 ):
     content_digest, number = undisturbed
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([__name__, "pipeline.attempt", "pipeline.executor"])
+    processes.set_forkserver_preload(
+        [__name__, "pipeline.running.attempt", "pipeline.running.executor"]
+    )
 
     for at in range(1, number + 1):
         place = tmp_path / f"kill-{at}"

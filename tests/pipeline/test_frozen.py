@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from pipeline.board import Board
 from pipeline.digests import RememberedDigests
 from pipeline.errors import FormatError, SourceError
-from pipeline.frozen import source_key
-from pipeline.launch import make_executor
-from pipeline.plan import make_plan
-from pipeline.reasons import last_run_name
+from pipeline.planning.frozen import source_key
+from pipeline.planning.plan import make_plan
+from pipeline.planning.reasons import last_run_name
 from pipeline.recipes import load_recipe
-from pipeline.run import Run
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.sources import Source
 from pipeline.store import layout
 from pipeline.store.local import LocalAdapter

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.diary import read_events
-from pipeline.gc import Collector
+from pipeline.keeping.gc import Collector
 from pipeline.process import this_process
 from pipeline.provenance import person
+from pipeline.running.diary import read_events
 from pipeline.store import layout
 from pipeline.store.census import live_copies
 from pipeline.store.leases import Lease

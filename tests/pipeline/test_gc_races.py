@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.board import Board
-from pipeline.gc import Collector
-from pipeline.launch import make_executor
-from pipeline.run import Run
+from pipeline.keeping.gc import Collector
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.store.local import LocalAdapter
 from pipeline.store.pins import pin
 from pipeline.store.store import Store
@@ -85,7 +85,7 @@ def test_a_run_that_starts_at_any_moment_of_a_gc_completes(project, stale, plann
 @pytest.mark.slow
 def test_a_gc_at_any_moment_of_a_run_leaves_it_whole(project, stale, monkeypatch):
     counted = interposed(stale("run-count"))
-    monkeypatch.setattr("pipeline.attempt.open_store", lambda url, upstream: counted)
+    monkeypatch.setattr("pipeline.running.attempt.open_store", lambda url, upstream: counted)
     assert executed(replace(project, store=counted).plan()).is_good
     number = operations_of(counted)
     assert number > 50
@@ -93,7 +93,9 @@ def test_a_gc_at_any_moment_of_a_run_leaves_it_whole(project, stale, monkeypatch
     for at in range(1, number + 1):
         store = stale(f"run-{at}")
         seen = interposed(store, at=at, act=Collector(store).collect)
-        monkeypatch.setattr("pipeline.attempt.open_store", lambda url, upstream, seen=seen: seen)
+        monkeypatch.setattr(
+            "pipeline.running.attempt.open_store", lambda url, upstream, seen=seen: seen
+        )
 
         result = executed(replace(project, store=seen).plan())
 
@@ -108,7 +110,7 @@ def test_a_gc_that_takes_an_attempt_for_dead_at_any_moment_deletes_nothing_named
     """As after a long stop of its process: either the seal wins or the verdict; all is whole."""
     monkeypatch.setattr("pipeline.store.local.os.fsync", lambda descriptor: None)
     store = interposed(Store(LocalAdapter(tmp_path / "undisturbed")))
-    monkeypatch.setattr("pipeline.attempt.open_store", lambda url, upstream: store)
+    monkeypatch.setattr("pipeline.running.attempt.open_store", lambda url, upstream: store)
     record = try_once(make_task(store.url)).record
     states = set()
 
@@ -117,7 +119,7 @@ def test_a_gc_that_takes_an_attempt_for_dead_at_any_moment_deletes_nothing_named
         pin(store, record, reason="what comes out must stay", by={})
         observed = interposed(store, at=at, act=Collector(store, limit_s=0).collect)
         monkeypatch.setattr(
-            "pipeline.attempt.open_store", lambda url, upstream, observed=observed: observed
+            "pipeline.running.attempt.open_store", lambda url, upstream, observed=observed: observed
         )
 
         states.add(try_once(make_task(store.url)).state)

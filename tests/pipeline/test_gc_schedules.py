@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from pipeline.gc import Collector
+from pipeline.keeping.gc import Collector
 from pipeline.store import adapter
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store

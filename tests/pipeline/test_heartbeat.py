@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.encoding import digest
 from pipeline.errors import StepError
-from pipeline.failures import RETRIED
-from pipeline.fence import Fence, fenced
 from pipeline.process import this_process
+from pipeline.running.failures import RETRIED
+from pipeline.running.fence import Fence, fenced
 from pipeline.store import claims
 from pipeline.store.adapter import storage_faults
 from pipeline.store.claims import Claim, Heartbeat

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import pytest
 
-from pipeline.dag import build
-from pipeline.identity import Identity, source_digest
+from pipeline.planning.dag import build
+from pipeline.planning.identity import Identity, source_digest
 from pipeline.sources import Source, SourceFile, SourceManifest
 from pipeline.step import Resources, Step
 

@@ -12,9 +12,9 @@ import fsspec
 import pytest
 
 from pipeline.errors import SeaglassError, SourceError, UsageError
-from pipeline.gc import Collector
-from pipeline.importing import Wanted, import_files
-from pipeline.origin import open_origin
+from pipeline.keeping.gc import Collector
+from pipeline.keeping.importing import Wanted, import_files
+from pipeline.keeping.origin import open_origin
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store
 from tests.pipeline.faulty import FaultyAdapter, assert_only_whole
@@ -216,7 +216,7 @@ def test_a_kill_at_any_operation_leaves_nothing_partial_and_a_second_import_comp
 ):
     number = over_fault(tmp_path / "undisturbed", letters, NEVER, "kill")
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([__name__, "pipeline.importing"])
+    processes.set_forkserver_preload([__name__, "pipeline.keeping.importing"])
 
     for at in range(2, number + 1):
         place = tmp_path / f"kill-{at}"

@@ -3,19 +3,19 @@
 import fsspec
 import pytest
 
-from pipeline.artifacts import artifact_of
-from pipeline.board import Board
-from pipeline.codebase import Codebase
-from pipeline.dag import build
+from pipeline.asking.artifacts import artifact_of
+from pipeline.asking.lineage import source_files, walk_up
 from pipeline.digests import RememberedDigests
 from pipeline.errors import RecipeError, SourceError, UsageError
 from pipeline.imported import MISSING, imported, keys_of
-from pipeline.importing import Wanted
-from pipeline.launch import make_executor
-from pipeline.lineage import source_files, walk_up
-from pipeline.plan import make_plan
+from pipeline.keeping.importing import Wanted
+from pipeline.planning.codebase import Codebase
+from pipeline.planning.dag import build
+from pipeline.planning.plan import make_plan
 from pipeline.recipes import load_recipe
-from pipeline.run import Run
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.store import layout
 from tests.pipeline.faulty import assert_only_whole
 from tests.pipeline.imports import make_letters, take

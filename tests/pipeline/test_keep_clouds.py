@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipeline.gc import Collector
+from pipeline.keeping.gc import Collector
+from pipeline.keeping.verify import Verifier
 from pipeline.store.census import take_census
 from pipeline.store.pins import pin
 from pipeline.store.store import open_store
-from pipeline.verify import Verifier
 from tests.pipeline.faulty import assert_only_whole, make_task, try_once
 
 CLOUDS = ["s3_url", "gcs_url"]

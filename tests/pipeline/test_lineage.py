@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from pipeline.asking.lineage import consumers, producers, walk_down, walk_up
+from pipeline.asking.mermaid import mermaid, quoted
 from pipeline.cli.lineage import _SCREEN, _tree
-from pipeline.lineage import consumers, producers, walk_down, walk_up
-from pipeline.mermaid import mermaid, quoted
 from pipeline.store import layout
 from pipeline.store.local import LocalAdapter
 from pipeline.store.objects import Waiver

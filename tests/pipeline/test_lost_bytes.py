@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pipeline.cli.main import main
-from pipeline.gc import Collector
+from pipeline.keeping.gc import Collector
 from pipeline.store import layout
 from pipeline.store.store import CORRUPT
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.artifacts import find_record
+from pipeline.asking.artifacts import find_record
 from pipeline.errors import RecipeError, StoreError, UsageError
 from pipeline.folder import FolderOutput
 from pipeline.paths import checked_label, checked_path

@@ -12,9 +12,9 @@ from uuid import UUID
 import pytest
 from openlineage.client.event_v2 import RunEvent, RunState
 
+from pipeline.asking.lineage import walk_up
+from pipeline.asking.openlineage import events_of, line_of, send
 from pipeline.errors import SeaglassError, UsageError
-from pipeline.lineage import walk_up
-from pipeline.openlineage import events_of, line_of, send
 from pipeline.store import layout
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from pipeline.encoding import digest
-from pipeline.gc import Collector
+from pipeline.keeping.gc import Collector
 from pipeline.process import this_process
 from pipeline.store import layout
 from pipeline.store.files import AttemptFiles

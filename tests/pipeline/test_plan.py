@@ -282,7 +282,9 @@ def use_click(project):
 
 def test_another_library_version_in_the_lock_is_refused_before_anything_runs(project, monkeypatch):
     use_click(project)
-    monkeypatch.setattr("pipeline.codebase.locked_versions", lambda lock: {"click": "0.0.1"})
+    monkeypatch.setattr(
+        "pipeline.planning.codebase.locked_versions", lambda lock: {"click": "0.0.1"}
+    )
 
     with pytest.raises(UsageError, match=r"click \S+ is installed, but constraints.txt says 0.0.1"):
         project.run()
@@ -290,10 +292,10 @@ def test_another_library_version_in_the_lock_is_refused_before_anything_runs(pro
 
 def test_a_library_version_in_the_lock_is_a_cause(project, monkeypatch):
     use_click(project)
-    monkeypatch.setattr("pipeline.codebase.Codebase.check_installed", lambda *_: None)
-    monkeypatch.setattr("pipeline.codebase.locked_versions", lambda lock: {"click": "1.0"})
+    monkeypatch.setattr("pipeline.planning.codebase.Codebase.check_installed", lambda *_: None)
+    monkeypatch.setattr("pipeline.planning.codebase.locked_versions", lambda lock: {"click": "1.0"})
     project.run()
-    monkeypatch.setattr("pipeline.codebase.locked_versions", lambda lock: {"click": "1.1"})
+    monkeypatch.setattr("pipeline.planning.codebase.locked_versions", lambda lock: {"click": "1.1"})
 
     title, causes = only(project.causes())
 

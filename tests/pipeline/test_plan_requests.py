@@ -7,7 +7,7 @@ import pytest
 from benchmarks import trivial
 from benchmarks.stores import DistantAdapter, fill
 from pipeline.digests import RememberedDigests
-from pipeline.plan import make_plan
+from pipeline.planning.plan import make_plan
 from pipeline.recipes import Recipe
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store

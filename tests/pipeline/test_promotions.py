@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.artifacts import find_record
-from pipeline.attempts import attempts_at
+from pipeline.asking.artifacts import find_record
+from pipeline.asking.attempts import attempts_at
 from pipeline.errors import StoreError
-from pipeline.refs import follow_promotion
+from pipeline.running.refs import follow_promotion
 from pipeline.store.promotions import current_record, promote, promotions_of
 from pipeline.store.store import EVICTED, open_store
 

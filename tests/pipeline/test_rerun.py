@@ -4,17 +4,17 @@ import importlib
 
 import pytest
 
-from pipeline.board import Board
 from pipeline.errors import UsageError
-from pipeline.launch import make_executor
-from pipeline.rerun import (
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.rerun import (
     compare,
     inputs_without_bytes,
     last_run,
     pin,
     with_dependants,
 )
-from pipeline.run import Run
+from pipeline.running.run import Run
 from pipeline.store.promotions import promote
 from pipeline.store.store import EVICTED
 

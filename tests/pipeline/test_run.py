@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from pipeline.board import Board
-from pipeline.diary import read_events
-from pipeline.launch import make_executor
-from pipeline.run import Run
+from pipeline.running.board import Board
+from pipeline.running.diary import read_events
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.store import layout
 
 FORK = """

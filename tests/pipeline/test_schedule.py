@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.dag import build
-from pipeline.schedule import Schedule
+from pipeline.planning.dag import build
+from pipeline.running.schedule import Schedule
 from pipeline.step import Step
 
 

@@ -6,11 +6,11 @@ import tempfile
 
 import pytest
 
-from pipeline.scratch import own_prefix, scratch_folder
+from pipeline.running.scratch import own_prefix, scratch_folder
 
 KILLED_INSIDE = """
 import os, signal
-from pipeline.scratch import scratch_folder
+from pipeline.running.scratch import scratch_folder
 with scratch_folder() as folder:
     (folder / "state").write_text("large")
     print(folder, flush=True)

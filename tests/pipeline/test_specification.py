@@ -7,8 +7,8 @@ from dataclasses import fields
 import pytest
 
 from pipeline.errors import FormatError
-from pipeline.gc import Collector
-from pipeline.importing import Wanted, import_files
+from pipeline.keeping.gc import Collector
+from pipeline.keeping.importing import Wanted, import_files
 from pipeline.provenance import person
 from pipeline.store import layout
 from pipeline.store.leases import Lease

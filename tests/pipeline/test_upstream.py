@@ -5,15 +5,15 @@ from functools import partial
 
 import pytest
 
-from pipeline.artifacts import artifact_of, find_record
-from pipeline.board import Board
+from pipeline.asking.artifacts import artifact_of, find_record
+from pipeline.asking.lineage import walk_down, walk_up
 from pipeline.digests import RememberedDigests
 from pipeline.errors import FormatError, StoreError
-from pipeline.launch import make_executor
-from pipeline.lineage import walk_down, walk_up
-from pipeline.plan import make_plan
+from pipeline.planning.plan import make_plan
 from pipeline.recipes import load_recipe
-from pipeline.run import Run
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store, open_store
 from tests.pipeline.faulty import make_task
@@ -166,7 +166,7 @@ def test_names_point_to_what_is_upstream_after_a_run_here(public, own):
 
 
 def test_a_new_store_where_all_is_found_upstream_gets_its_format(public, own):
-    from pipeline.refs import move_refs  # noqa: PLC0415 - stands beside what it is used for
+    from pipeline.running.refs import move_refs  # noqa: PLC0415 - stands beside what it is used for
 
     found = plan(public, own, everything=True, selectors=["total"])
     move_refs(found, found.resolution.records, None)
@@ -275,7 +275,7 @@ def test_workers_of_ray_read_upstream(public, own):
 
 
 def test_a_waiver_on_what_is_upstream_is_written_here(public, own):
-    from pipeline.accept import accept_step, last_definition  # noqa: PLC0415 - only here
+    from pipeline.planning.accept import accept_step, last_definition  # noqa: PLC0415 - only here
 
     public.edit("words.py", "if word]", "if word.strip()]")
     found = plan(public, own)

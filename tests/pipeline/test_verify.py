@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from pipeline.diary_check import check_diaries
+from pipeline.keeping.diary_check import check_diaries
+from pipeline.keeping.verify import Verifier
 from pipeline.store import layout
 from pipeline.store.census import take_census
 from pipeline.store.parts import live_keys
-from pipeline.verify import Verifier
 from tests.pipeline.faulty import make_task, try_once
 from tests.pipeline.imports import make_letters, take
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from pipeline.accept import accept_step, changes, last_definition, recorded
 from pipeline.errors import UsageError
+from pipeline.keeping.verify import Verifier
+from pipeline.planning.accept import accept_step, changes, last_definition, recorded
 from pipeline.store.objects import Waiver
 from pipeline.store.store import open_store
 from pipeline.store.waivers import Waivers, accept
-from pipeline.verify import Verifier
 from tests.pipeline.accepting import revoke, say, states
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.digests import RememberedDigests
 from pipeline.errors import EncodingError
-from pipeline.plan import make_plan
+from pipeline.planning.plan import make_plan
 from pipeline.recipes import load_recipe
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store

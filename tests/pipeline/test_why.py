@@ -4,12 +4,12 @@ from textwrap import dedent
 
 import pytest
 
-from pipeline.board import Board
-from pipeline.earlier import EarlierSteps
-from pipeline.launch import make_executor
-from pipeline.reasons import last_run_name
-from pipeline.run import Run
-from pipeline.why import explain
+from pipeline.planning.earlier import EarlierSteps
+from pipeline.planning.reasons import last_run_name
+from pipeline.planning.why import explain
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from tests.pipeline.many import Shelf, opened
 
 WIDTH = 80

@@ -38,7 +38,12 @@ from pipeline.store.store import Store
 
 LIMIT_S = 60.0
 COUNTED = ("create", "read", "list", "size_bytes", "open_write", "open_read", "delete")
-PRELOADED = ["pipeline.attempt", "pipeline.executor", "pipeline.run", "pipeline.recipes"]
+PRELOADED = [
+    "pipeline.running.attempt",
+    "pipeline.running.executor",
+    "pipeline.running.run",
+    "pipeline.recipes",
+]
 
 
 class Turn(NamedTuple):
@@ -234,7 +239,7 @@ def _game(connection: Connection, root: str, function: Callable[..., Any], argum
     adapter = TurnAdapter(LocalAdapter(Path(root)), connection)
     try:
         store = Store(cast("LocalAdapter", adapter))
-        with patch("pipeline.attempt.open_store", lambda url, upstream: store):
+        with patch("pipeline.running.attempt.open_store", lambda url, upstream: store):
             return function(store, *arguments), None
     except Exception as error:  # noqa: BLE001 - told to the test
         return None, repr(error)

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.board import Board
 from pipeline.digests import RememberedDigests
-from pipeline.launch import make_executor
-from pipeline.plan import make_plan
+from pipeline.planning.plan import make_plan
 from pipeline.recipes import load_recipe
-from pipeline.run import Run
+from pipeline.running.board import Board
+from pipeline.running.launch import make_executor
+from pipeline.running.run import Run
 from pipeline.site.pages import Pages
 from pipeline.store.local import LocalAdapter
 from pipeline.store.store import Store

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pipeline.diary import DiaryWriter
 from pipeline.digests import RememberedDigests
+from pipeline.running.diary import DiaryWriter
 from pipeline.site.anonymity import Anonymizer
 from pipeline.site.curves import curves, thinned
 from pipeline.site.facts import Happening
