@@ -36,16 +36,11 @@ class SwiGLU(nn.Module):
 
     def forward(self, x_ND: torch.Tensor) -> torch.Tensor:
         """Every token through every net."""
-        nets = zip(self.gate, self.up, self.down, strict=True)
-        first, *rest = [_swiglu(x_ND, *net) for net in nets]
-        return torch.stack([first, *rest]).sum(0) if rest else first
-
-
-def _swiglu(
-    x_ND: torch.Tensor, gate_DS: torch.Tensor, up_DS: torch.Tensor, down_SD: torch.Tensor
-) -> torch.Tensor:
-    hidden_NS = functional.silu(project(x_ND, gate_DS)) * project(x_ND, up_DS)
-    return project(hidden_NS, down_SD)
+        outputs = []
+        for gate_DS, up_DS, down_SD in zip(self.gate, self.up, self.down, strict=True):
+            hidden_NS = functional.silu(project(x_ND, gate_DS)) * project(x_ND, up_DS)
+            outputs.append(project(hidden_NS, down_SD))
+        return torch.stack(outputs).sum(0) if len(outputs) > 1 else outputs[0]
 
 
 class Experts(nn.Module):

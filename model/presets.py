@@ -75,7 +75,7 @@ def _hero(d_model: int, num_layers: int, attention: AttentionConfig) -> ModelCon
 
 
 def _wide(
-    d_model: int, num_layers: int, attention: AttentionConfig, num_experts: int
+    d_model: int, num_layers: int, attention: AttentionConfig, *, num_experts: int
 ) -> ModelConfig:
     """Marin before the latent: 4 full-width experts and one shared expert as wide as the model."""
     return ModelConfig(
