@@ -122,7 +122,8 @@ def _top(found: list[str], n: int) -> int:
 
 
 def _repeated(found: list[str], n: int) -> int:
-    seen, covered = set(), set()
+    seen: set[tuple[str, ...]] = set()
+    covered: set[int] = set()
     for first, ngram in enumerate(_ngrams(found, n)):
         if ngram in seen:
             covered.update(range(first, first + n))
@@ -142,7 +143,7 @@ def _is_retained(line: str) -> bool:
 
 def _sentences(line: str) -> int:
     ends = sum(
-        mark in SENTENCE_ENDS and (after in _BLANK or after in C4_TERMINALS[3:])
+        int(mark in SENTENCE_ENDS and (after in _BLANK or after in C4_TERMINALS[3:]))
         for mark, after in zip(line, line[1:] + " ", strict=True)
     )
     return max(1, ends)

@@ -7,7 +7,7 @@ by its name in `scores`. This module is what recipes import: it needs no numpy.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pipeline.errors import ConfigError
 
@@ -67,7 +67,8 @@ def rebound(rules: tuple[Rule, ...], name: str, **bounds: Bound) -> tuple[Rule, 
     if name not in names:
         msg = f"no rule {name!r} to bound; there are {', '.join(names)}"
         raise ConfigError(msg)
-    return tuple(replace(rule, **bounds) if rule.name == name else rule for rule in rules)
+    changes: dict[str, Any] = bounds
+    return tuple(replace(rule, **changes) if rule.name == name else rule for rule in rules)
 
 
 def without(rules: tuple[Rule, ...], *names: str) -> tuple[Rule, ...]:
