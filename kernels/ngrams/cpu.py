@@ -175,6 +175,7 @@ def _find(
 ) -> int:
     """Write number, first byte and end of each n-gram that the table holds."""
     n, found = table.n, 0
+    slots, hashes_G, mask = table.slots, table.hashes_G, table.hash_mask
     value, out = np.uint64(0), np.uint64(1)
     for _ in range(n):
         out *= _MULTIPLIER
@@ -185,22 +186,34 @@ def _find(
         if index < n - 1:
             continue
         first = index - n + 1
-        slot = _slot(table, value & table.hash_mask, data, tokens_W, first)
-        if table.slots[slot] != _EMPTY:
-            places[0, found] = table.slots[slot]
+        masked = value & mask
+        slot = _home(masked, slots)
+        while slots[slot] != _EMPTY and hashes_G[slots[slot]] != masked:
+            slot = (slot + 1) & (len(slots) - 1)
+        if slots[slot] == _EMPTY:
+            continue  # most n-grams end here, without a call that counts references
+        slot = _slot(table, masked, data, tokens_W, first)
+        if slots[slot] != _EMPTY:
+            places[0, found] = slots[slot]
             places[1, found], places[2, found] = tokens_W.starts[first], tokens_W.stops[index]
             found += 1
     return found
 
 
 @njit(nogil=True)
+def _home(value: np.uint64, slots: NDArray[np.int64]) -> np.int64:
+    """The slot that a hash is looked for first."""
+    mixed = (value ^ (value >> np.uint64(31))) * _MIX
+    return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(len(slots) - 1))
+
+
+@njit(nogil=True)
 def _slot(
     table: Table, value: np.uint64, data: NDArray[np.uint8], tokens_W: Tokens, first: int
-) -> int:
+) -> np.int64:
     """Where the n-gram at token `first` stands, or an empty slot; linear probing."""
-    mixed = (value ^ (value >> np.uint64(31))) * _MIX
     mask = len(table.slots) - 1
-    slot = np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(mask))
+    slot = _home(value, table.slots)
     while table.slots[slot] != _EMPTY:
         number = table.slots[slot]
         same_hash = table.hashes_G[number] == value

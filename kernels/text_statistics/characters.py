@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -18,7 +20,7 @@ _FIRST_ALONE, _LAST_ALONE = UNSPACED[-1]  # the one range beyond the table
 
 
 @njit(nogil=True)
-def kind_of(point: np.uint32) -> int:
+def kind_of(point: np.uint32) -> Any:
     """BLANK, SYMBOL, LETTER, or ALONE in a script without spaces."""
     if point < len(_TABLE):
         return _TABLE[point]

@@ -98,7 +98,7 @@ def number(
 
 
 @njit(nogil=True)
-def _slot(key: np.uint64, slots: NDArray[np.int64], slot_keys: NDArray[np.uint64]) -> int:
+def _slot(key: np.uint64, slots: NDArray[np.int64], slot_keys: NDArray[np.uint64]) -> np.int64:
     """Where the key stands or would stand; linear probing in a table at most half full."""
     mixed = (key ^ (key >> np.uint64(29))) * _MIX
     slot = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))

@@ -139,7 +139,7 @@ def without_spans(data: Any, bounds: tuple[int, int], spans: Iterable[tuple[int,
     'keep \n keep'
     """
     at, stop = bounds
-    pieces = []
+    pieces: list[bytes] = []
     cut_until = at
     for start, end in sorted(spans):
         if start > cut_until or not pieces:

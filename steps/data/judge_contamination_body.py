@@ -66,7 +66,7 @@ def run(config: JudgeConfig, inputs: Inputs, output: Output) -> None:
     is_common_G = documents_G > config.common_documents
     is_counted = ~is_common_G[numbers]
     pairs = _pairs(items, ranks[is_counted], numbers[is_counted], is_common_G=is_common_G)
-    reached = Pairs(*(part[pairs.coverage_P >= config.threshold] for part in pairs))
+    reached = _chosen(pairs, pairs.coverage_P >= config.threshold)
     report = _report(items, pairs, reached, documents_G=documents_G, is_common_G=is_common_G)
     write_table(output, EVALUATION_ITEMS_FILE, report)
     contaminations = _contaminations(items, ids, reached)
@@ -106,6 +106,11 @@ def _pairs(
         numbers_of[by_key][first],
         ngrams_P / counted_I[items_P],
     )
+
+
+def _chosen(pairs: Pairs, is_chosen_P: NDArray[np.bool_]) -> Pairs:
+    parts: list[NDArray[Any]] = [part[is_chosen_P] for part in pairs]
+    return Pairs(*parts)
 
 
 def _report(
@@ -153,7 +158,7 @@ def _common(
 ) -> pa.Table:
     numbers = np.flatnonzero(is_common_G)
     items_G = np.bincount(items.numbered.numbers, minlength=len(documents_G))
-    texts = [text_of(items.numbered.table, number) for number in numbers]
+    texts = [text_of(items.numbered.table, number) for number in numbers.tolist()]
     columns = [
         pa.array(numbers),
         pa.array(texts, pa.string()),
