@@ -1,5 +1,5 @@
-"""The MoE transformer, its losses and its optimizer.
+"""The MoE transformer, its losses and its optimizers.
 
-It knows no pipeline. Only `config`, `presets` and `schedule` are free of torch: recipes declare
-with them.
+It knows no pipeline. What a recipe declares with is free of torch, and so is what counts a model
+without building it: `config`, `presets`, `counts`, `size`, `schedule`, `laws`.
 """
