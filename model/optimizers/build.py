@@ -19,7 +19,7 @@ _DECAYING: tuple[Kind, ...] = ("matrix", "head")
 
 
 def build(model: torch.nn.Module, config: Optimizer, peak: Peak) -> torch.optim.Optimizer:
-    """An optimizer over every parameter, in one group per kind.
+    """An optimizer over every parameter, in one group per kind that it has.
 
     Raises:
         ValueError: weight decay with AdamH or MuonH, or a matrix of zeros, which they never move.
@@ -30,7 +30,11 @@ def build(model: torch.nn.Module, config: Optimizer, peak: Peak) -> torch.optim.
         kinds[kind_of(name, parameter.ndim)][name] = parameter
     if isinstance(config, AdamH | MuonH):
         _check_spheres(peak, kinds["matrix"] | kinds["head"])
-    groups = [_group(kind, found.values(), config, peak) for kind, found in kinds.items()]
+    groups = [
+        _group(kind, found.values(), config=config, peak=peak)
+        for kind, found in kinds.items()
+        if found
+    ]
     if isinstance(config, AdamW):  # fused: a third of the time per parameter (0.76 against 2.6 ns)
         betas = (config.beta1, config.beta2)
         return torch.optim.AdamW(groups, betas=betas, eps=config.epsilon, fused=True)
@@ -44,7 +48,7 @@ def scale_rates(optimizer: torch.optim.Optimizer, factor: float) -> None:
 
 
 def _group(
-    kind: Kind, parameters: Iterable[torch.nn.Parameter], config: Optimizer, peak: Peak
+    kind: Kind, parameters: Iterable[torch.nn.Parameter], *, config: Optimizer, peak: Peak
 ) -> dict[str, Any]:
     rule = rule_of(config, kind)
     rate = peak.learning_rate

@@ -25,11 +25,13 @@ def adam(gradient: torch.Tensor, state: dict[str, Any], group: Mapping[str, Any]
         state["exp_avg"] = torch.zeros_like(gradient)
         state["exp_avg_sq"] = torch.zeros_like(gradient)
     state["step"] += 1
-    num_updates, beta1, beta2 = state["step"].item(), group["beta1"], group["beta2"]
-    state["exp_avg"].lerp_(gradient, 1 - beta1)
+    num_updates: float = state["step"].item()
+    beta1: float = group["beta1"]
+    beta2: float = group["beta2"]
+    mean: torch.Tensor = state["exp_avg"].lerp_(gradient, 1 - beta1)
     state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
     root = (state["exp_avg_sq"] / (1 - beta2**num_updates)).sqrt_()
-    return state["exp_avg"] / root.add_(group["epsilon"]) / (1 - beta1**num_updates)
+    return mean / root.add_(group["epsilon"]) / (1 - beta1**num_updates)
 
 
 def orthogonal(
@@ -41,4 +43,5 @@ def orthogonal(
     momentum = state["momentum_buffer"].lerp_(gradient, 1 - group["momentum"])
     ahead = gradient.lerp(momentum, group["momentum"])
     rows, columns = gradient.shape[-2:]
-    return orthogonalized(ahead) * (_ADAM_RMS * max(rows, columns) ** 0.5)
+    size: float = _ADAM_RMS * max(rows, columns) ** 0.5
+    return orthogonalized(ahead) * size
