@@ -13,6 +13,7 @@ import json
 import os
 import re
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,7 @@ def redacted_value(value: Any) -> Any:
     return value
 
 
+@lru_cache(maxsize=4_096)
 def names_a_secret(name: str) -> bool:
     """Whether a variable or field of that name may hold a secret.
 

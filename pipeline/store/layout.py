@@ -23,6 +23,7 @@ LEASES = "v1/leases"
 CONDEMNED = "v1/condemned"
 _MAX_NAME = 4_000
 _MAX_ESCAPED = 200
+_PLAIN = re.compile(r"[a-z0-9_.+@-]*")  # stays as it is; most names and paths are of this kind
 _ALSO_ESCAPED = frozenset(ascii_uppercase + "~")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -299,9 +300,13 @@ def _escaped(part: str) -> str:
     # capitals are escaped, because "A" and "a" are one name on some disks; what would be too long
     # for a file name on disk keeps its head and gains a digest after "=", which stands in no other
     # escaped name.
-    text = "_" + "".join(
-        f"%{ord(sign):02X}" if sign in _ALSO_ESCAPED else quote(sign, safe="+@") for sign in part
-    )
+    text = "_" + (part if _PLAIN.fullmatch(part) else _quoted(part))
     if len(text) <= _MAX_ESCAPED:
         return text
     return f"{text[: _MAX_ESCAPED - 66]}={sha256(part.encode()).hexdigest()}"
+
+
+def _quoted(part: str) -> str:
+    return "".join(
+        f"%{ord(sign):02X}" if sign in _ALSO_ESCAPED else quote(sign, safe="+@") for sign in part
+    )

@@ -5,7 +5,7 @@ every second race has several winners. Here an object is written to a temporary 
 linked to its name: `link` is exclusive, and a reader sees the whole object or none.
 
 A sync costs milliseconds, so it is kept for what a power cut must not take (`layout.may_be_lost`).
-The folders of locations and manifests are synced with the seal that makes them count.
+Locations and manifests are synced with the seal that makes them count, side by side.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 import secrets
 from io import FileIO
-from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from pipeline.store.adapter import checked_key, storage_faults
+from pipeline.errors import StoreError
+from pipeline.store.adapter import checked_key, in_parallel, storage_faults
 from pipeline.store.layout import is_believed_later, may_be_lost
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ class LocalAdapter:
 
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().absolute()
-        self._unsynced: set[Path] = set()
-        self._lock = Lock()
+        self._waiting: set[Path] = set()
 
     @property
     def url(self) -> str:
@@ -42,32 +41,52 @@ class LocalAdapter:
 
     def create(self, key: str, data: bytes) -> bool:
         """Create an object exclusively: temporary file, fsync, link."""
-        target = self._target(key)
-        temporary = _temporary(target)
-        write = _write if may_be_lost(key) else _write_synced
+        target = self._path(key)
+        counts_now = not (may_be_lost(key) or is_believed_later(key))
+        waiting = tuple(self._waiting) if counts_now else ()
+        temporary = self._write(target, data)
         try:
-            with storage_faults(f"cannot write {target}"):
-                write(temporary, data)
+            if counts_now:
+                with storage_faults(f"cannot write {target}"):
+                    _sync(temporary, *waiting)
             with storage_faults(f"{target}: no hard link, which is the exclusive create here"):
                 is_new = _link(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
         if not is_new:
             return self.read(key) == data
-        if not may_be_lost(key):
+        if is_believed_later(key):
+            self._waiting.add(target)
+        elif counts_now:
             with storage_faults(f"cannot sync {target.parent}"):
-                self._sync(target.parent, now=not is_believed_later(key))
+                _sync(target.parent, *(path.parent for path in waiting))
+            # Only now: of two threads that sync the same ones, each seals after what it leans on.
+            self._waiting.difference_update(waiting)
         return True
 
-    def _sync(self, folder: Path, *, now: bool) -> None:
-        """Bring new names to the disk, those of earlier objects first, or leave them for later."""
-        with self._lock:
-            self._unsynced.add(folder)
-            waiting = self._unsynced if now else set()
-            if now:
-                self._unsynced = set()
-        for waiting_folder in sorted(waiting, key=lambda one: one == folder):
-            _sync_folder(waiting_folder)
+    def _write(self, target: Path, data: bytes) -> Path:
+        """Write a temporary file beside a target."""
+        temporary = _temporary(target)
+        with storage_faults(f"cannot write to the store {self.root}, choose one with --store"):
+            try:
+                sink = temporary.open("xb")
+            except FileNotFoundError:  # most folders are new; asking first would cost as much
+                self._make_folder(target.parent)
+                sink = temporary.open("xb")
+            try:
+                with sink:
+                    sink.write(data)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        return temporary
+
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError as error:  # where nothing can be made, as below /proc
+            msg = f"cannot write to the store {self.root}, choose one with --store: {error}"
+            raise StoreError(msg) from error
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an object that has one writer; readers see the old or the new bytes."""
@@ -128,7 +147,7 @@ class LocalAdapter:
     def _target(self, key: str) -> Path:
         target = self._path(key)
         with storage_faults(f"cannot write to the store {self.root}, choose one with --store"):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            self._make_folder(target.parent)
         return target
 
 
@@ -148,16 +167,20 @@ def _temporary(target: Path) -> Path:
     return target.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
 
 
-def _write(file: Path, data: bytes) -> None:
-    with file.open("xb") as sink:
-        sink.write(data)
+def _sync(*paths: Path) -> None:
+    """Bring files and folders to the disk, side by side: waiting is all there is to it."""
+    in_parallel(_sync_one, paths)
 
 
-def _write_synced(file: Path, data: bytes) -> None:
-    with file.open("xb") as sink:
-        sink.write(data)
-        sink.flush()
-        os.fsync(sink.fileno())
+def _sync_one(path: Path) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:  # evicted meanwhile
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _link(temporary: Path, target: Path) -> bool:
@@ -166,11 +189,3 @@ def _link(temporary: Path, target: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,7 @@ kept out of the way so that a later minor version can add one.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from pipeline.encoding import digest
@@ -44,7 +44,7 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        return dump({"format": FORMAT, "files": [asdict(f) for f in self.files]})
+        return dump({"format": FORMAT, "files": [vars(entry) for entry in self.files]})
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Manifest:
@@ -115,9 +115,15 @@ class Record:
         """Whether an input, or a part that was taken over, counts by a waiver only."""
         return any(i.waivers for i in self.inputs) or bool(self.provenance.get("waivers"))
 
+    def row(self) -> dict[str, Any]:
+        """The record as JSON holds it. `asdict` would copy the config leaf by leaf."""
+        inputs = [vars(item) for item in self.inputs]
+        sources = [vars(source) for source in self.sources]
+        return {**vars(self), "inputs": inputs, "sources": sources}
+
     def to_bytes(self) -> bytes:
         """The stored form."""
-        return dump(asdict(self))
+        return dump(self.row())
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Record:
@@ -146,7 +152,7 @@ class Part:
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        return dump(asdict(self))
+        return dump({**vars(self), "files": [vars(entry) for entry in self.files]})
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> Part:
@@ -174,7 +180,7 @@ class End:
 
     def to_bytes(self) -> bytes:
         """The stored form."""
-        return dump(asdict(self))
+        return dump(vars(self))
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str) -> End:

@@ -9,12 +9,11 @@ finds it, so a crash between the two loses nothing.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pipeline.errors import StoreError
 from pipeline.store import layout
-from pipeline.store.objects import End, Location, Record, dump
+from pipeline.store.objects import End, Location, Manifest, Record, dump
 
 if TYPE_CHECKING:
     from pipeline.store.files import AttemptFiles
@@ -38,14 +37,22 @@ def announce(store: Store, record: Record, files: AttemptFiles) -> None:
     location = Location(
         content_digest=record.content_digest, attempt=record.attempt, keys=files.keys
     )
-    create(layout.location(record.content_digest, record.attempt), dump(asdict(location)))
-    create(layout.manifest(record.content_digest), files.manifest().to_bytes())
+    create(layout.location(record.content_digest, record.attempt), dump(vars(location)))
+    _write_manifest(store, files.manifest())
     _write_edges(store, record)
+
+
+def _write_manifest(store: Store, manifest: Manifest) -> None:
+    """Write a file list. Another text under its digest is damage, left by a power cut perhaps."""
+    key = layout.manifest(manifest.content_digest)
+    if not store.adapter.create(key, manifest.to_bytes()) and not store.has_manifest(manifest):
+        store.adapter.delete(key)
+        store.adapter.create(key, manifest.to_bytes())
 
 
 def publish_announced(store: Store, record: Record) -> Record:
     """Seal an attempt whose bytes are announced, or lie in another copy, and create its record."""
-    seal = End(state="sealed", attempt=record.attempt, record=asdict(record))
+    seal = End(state="sealed", attempt=record.attempt, record=record.row())
     if not store.adapter.create(layout.end(record.action_key, record.attempt), seal.to_bytes()):
         msg = (
             f"attempt {record.attempt} was declared dead while it worked; its result is dropped "

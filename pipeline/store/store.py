@@ -7,7 +7,6 @@ read from all of them; what belongs to work under way (claims, ends, parts) only
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -151,7 +150,7 @@ class Store:
 
     def write_marker(self, record: Record, recipe_digest: str) -> None:
         """Let `recipe_digest` find the record."""
-        inputs = [asdict(item) for item in record.inputs]
+        inputs = [vars(item) for item in record.inputs]
         key = layout.marker(recipe_digest, record.action_key)
         self.create(key, {"action_key": record.action_key, "inputs": inputs})
 
@@ -172,18 +171,34 @@ class Store:
             raise CorruptError(msg)
         return manifest
 
+    def has_manifest(self, manifest: Manifest) -> bool:
+        """Whether the file list under a digest can be read and is this one."""
+        try:
+            return self.manifest(manifest.content_digest) == manifest
+        except CorruptError:
+            return False
+
     def copy(self, content_digest: str) -> Copy | None:
         """A copy whose bytes are there, newest first, from this store if it has one.
 
-        A tombstone counts wherever the copy lies: one may know an upstream copy as damaged.
+        A tombstone counts wherever the copy lies: one may know an upstream copy as damaged. A
+        location that cannot be read, by a power cut before its attempt was sealed, leads nowhere.
         """
         dead = {_stem(key) for key in self.list_all(layout.tombstones(content_digest))}
         for store in self.all:
             for key in reversed(store.adapter.list(layout.locations(content_digest))):
-                row = None if _stem(key) in dead else store.read_own(key)
-                if row is not None:
-                    return Copy(store, build(Location, row, f"{store.url}/{key}"))
+                location = None if _stem(key) in dead else store.own_location(key)
+                if location is not None:
+                    return Copy(store, location)
         return None
+
+    def own_location(self, key: str) -> Location | None:
+        """The location under a key of this very store; None where it cannot be read."""
+        try:
+            row = self.read_own(key)
+            return None if row is None else build(Location, row, f"{self.url}/{key}")
+        except CorruptError:
+            return None
 
     def is_damaged(self, content_digest: str) -> bool:
         """Whether no copy is left, and one of those that were here was found corrupt."""

@@ -40,13 +40,10 @@ def test_what_a_record_needs_is_on_the_disk_before_its_seal_is(synced, tmp_path)
 
     adapter.create(end, b"{}")
 
-    folders = [folder_of(key) for key in (layout.location(DIGEST, ATTEMPT), end)]
-    manifests = folder_of(layout.manifest(DIGEST))
-    last = synced[-3:]
+    objects = [layout.location(DIGEST, ATTEMPT), layout.manifest(DIGEST)]
     assert synced[0].startswith(f"v1/data/{ATTEMPT}/")
-    assert last[-1] == folders[1], "the seal's name comes last"
-    assert set(last) == {*folders, manifests}
-    assert {folders[0], manifests, folders[1]} <= set(synced[1:-3]), "their bytes come first"
+    assert set(synced[1:-3]) == {*objects, folder_of(end)}, "bytes first, the seal's among them"
+    assert set(synced[-3:]) == {*map(folder_of, objects), folder_of(end)}, "then the names"
 
 
 def test_a_record_is_on_the_disk_when_its_create_returns(synced, tmp_path):

@@ -339,3 +339,23 @@ def test_a_record_says_who_made_it_where_and_how_long_it_took(store):
 
     assert record.provenance["user"] == "ada"
     assert {"host", "python", "started", "seconds", "run"} <= set(record.provenance)
+
+
+def test_a_file_list_that_a_power_cut_left_empty_is_written_again(store):
+    record, files = written(store, "one")
+    store.adapter.create(layout.manifest(record.content_digest), b"")
+
+    publish(store, record, files)
+
+    assert store.manifest(record.content_digest) == files.manifest()
+
+
+def test_a_location_that_a_power_cut_left_empty_leads_nowhere(store):
+    record, files = written(store, "one")
+    publish(store, record, files)
+
+    store.adapter.create(layout.location(record.content_digest, "z-later"), b"")
+
+    copy = store.copy(record.content_digest)
+    assert copy is not None
+    assert copy.location.attempt == record.attempt
