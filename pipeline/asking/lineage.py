@@ -8,14 +8,15 @@ by wave, and cost requests in proportion to what they find; `Bounds` keep them t
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
-from pipeline.store.promotions import Promotions, record_with, versions_of
+from pipeline.store.promotions import Promotions, record_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pipeline.store.objects import InputRecord, Record
     from pipeline.store.store import Store
@@ -113,26 +114,27 @@ def walk_up(store: Store, record: Record, bounds: Bounds = EVERYTHING) -> Lineag
 
 
 def walk_down(store: Store, record: Record, bounds: Bounds = EVERYTHING) -> Lineage:
-    """Everything that was made from a record, or from equal bytes of another action."""
+    """Everything that was made from the very bytes of a record, whichever action made them.
+
+    After a promotion that is what read the promoted bytes; what read the earlier ones stands below
+    the earlier result, which is found as `name@label`.
+    """
     found = Lineage(start=record.action_key, direction="down", records={record.action_key: record})
-    promoted = Promotions(store).records
+    promotions = Promotions(store)
     wave, level = [record], 0
     while wave:
         width = bounds.width(level, len(found.records))
-        contents = {item.action_key: _contents(store, item, promoted) for item in wave}
-        every = (content for many in contents.values() for content in many)
-        readers = in_parallel(lambda content: consumers(store, content), every)
+        readers = in_parallel(partial(consumers, store), {one.content_digest for one in wave})
         asked = dict.fromkeys(key for keys in readers.values() for key in keys[:width])
         fresh = store.records(key for key in asked if key not in found.records)
-        new = {key: one for key, one in fresh.items() if one is not None}
+        new = {key: promotions.current(one) for key, one in fresh.items() if one is not None}
         found.records.update(new)
         inputs = _inputs_by_content(found.records[key] for key in asked if key in found.records)
-        for key, many in contents.items():
-            for content in many:
-                keys = readers[content]
-                found.unread[key] = found.unread.get(key, 0) + len(keys) - len(keys[:width])
-                edges = found.edges.setdefault(key, [])
-                edges += (_edge_to(reader, i, key) for reader, i in inputs.get(content, ()))
+        for one in wave:
+            key, keys = one.action_key, readers[one.content_digest]
+            found.unread[key] = len(keys) - len(keys[:width])
+            items = inputs.get(one.content_digest, ())
+            found.edges[key] = [_edge_to(reader, item, key) for reader, item in items]
         wave, level = list(new.values()), level + 1
     return found
 
@@ -180,14 +182,6 @@ def _add_inputs(found: Lineage, reader: Record, width: int | None) -> None:
     missing = [item for item in inputs if item.action_key not in found.records]
     if missing:
         found.missing[reader.action_key] = missing
-
-
-def _contents(store: Store, record: Record, promoted: Mapping[str, Record]) -> list[str]:
-    """The bytes that ever counted as the result of an action: more than one after a promotion."""
-    if record.action_key not in promoted:
-        return [record.content_digest]
-    versions = (one.content_digest for one in versions_of(store, record.action_key))
-    return list(dict.fromkeys([record.content_digest, *versions]))
 
 
 def _inputs_by_content(

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from pipeline.asking.artifacts import find_record
 from pipeline.asking.lineage import consumers, producers, walk_down, walk_up
 from pipeline.asking.mermaid import mermaid, quoted
 from pipeline.cli.lineage import _SCREEN, _tree
+from pipeline.site.graph import neighbourhood
 from pipeline.store import layout
 from pipeline.store.local import LocalAdapter
 from pipeline.store.objects import Waiver
@@ -279,9 +281,35 @@ def test_an_artifact_made_from_promoted_bytes_leads_up_to_them(promoted):
     assert len(set(contents)) == 2
 
 
-def test_what_was_made_from_any_result_of_a_step_is_below_it(promoted):
-    store, before, after = promoted
+def test_below_a_promoted_result_stands_only_what_read_its_bytes(promoted):
+    store, _, after = promoted
+
+    found = walk_down(store, after["count"])
+
+    assert list(found.records) == [after["count"].action_key, after["total"].action_key]
+
+
+def test_below_an_earlier_result_stands_what_read_the_earlier_bytes(promoted):
+    store, before, _ = promoted
 
     found = walk_down(store, before["count"])
 
-    assert {before["total"].action_key, after["total"].action_key} <= found.records.keys()
+    assert list(found.records) == [before["count"].action_key, before["total"].action_key]
+
+
+def test_a_walk_down_passes_through_the_result_that_counts(promoted):
+    store, _, after = promoted
+
+    found = walk_down(store, find_record(store, "read"))
+
+    _, *below = [record.content_digest for record in found.records.values()]
+    assert below == [after["count"].content_digest, after["total"].content_digest]
+
+
+def test_the_page_draws_below_a_promoted_result_only_what_read_its_bytes(promoted):
+    store, before, after = promoted
+
+    keys = {node["key"] for node in neighbourhood(store, after["count"])["nodes"]}
+
+    assert after["total"].action_key in keys
+    assert before["total"].action_key not in keys
