@@ -9,10 +9,12 @@ import click
 from rich.text import Text
 
 from pipeline.cli.options import (
+    DEFAULT_STORE,
     console,
+    existing,
     from_option,
     json_option,
-    opened,
+    open_lasting,
     options,
     print_json,
     store_option,
@@ -23,6 +25,7 @@ from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
 from pipeline.store.pins import all_pins
+from pipeline.store.promotions import record_with
 
 if TYPE_CHECKING:
     from pipeline.store.objects import Record
@@ -39,7 +42,8 @@ def ls(*, runs: bool, store_url: str, upstream: tuple[str, ...], as_json: bool) 
 
     What lies upstream is listed too, unless a name here hides its namesake there.
     """
-    store = opened(store_url, upstream)
+    is_default = store_url == DEFAULT_STORE  # which no one has mistyped
+    store = (open_lasting if is_default else existing)(store_url, upstream)
     rows = _runs(store) if runs else _rows(store)
     if as_json:
         print_json(rows)
@@ -98,10 +102,10 @@ def _name(row: dict[str, Any]) -> str:
     return f"{row['name']}{step}{' (pinned)' if row['pinned'] else ''}"
 
 
-def _readable(store: Store, action_key: str) -> Record | None:
-    """A record; one that is damaged must not hide the others."""
+def _readable(store: Store, meant: tuple[str, str]) -> Record | None:
+    """The record that a name points at; one that is damaged must not hide the others."""
     try:
-        return store.record(action_key)
+        return record_with(store, *meant)
     except CorruptError as error:
         click.echo(f"warning: {error}", err=True)
         return None
@@ -118,11 +122,12 @@ def _named(store: Store) -> list[dict[str, Any]]:
 
 def _rows(store: Store) -> list[dict[str, Any]]:
     refs = [row for row in _named(store) if "action_key" in row]
-    records = in_parallel(partial(_readable, store), (row["action_key"] for row in refs))
+    meant = [(row["action_key"], row["content_digest"]) for row in refs]
+    records = in_parallel(partial(_readable, store), meant)
     pins = all_pins(store)
     rows = []
-    for ref in refs:
-        record = records[ref["action_key"]]
+    for ref, one in zip(refs, meant, strict=True):
+        record = records[one]
         if record is None:
             continue
         rows.append(

@@ -10,6 +10,7 @@ from pipeline.planning.reasons import last_run_name
 from pipeline.site.facts import NOT_ENDED, time_of
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
+from pipeline.store.promotions import record_with
 
 if TYPE_CHECKING:
     from pipeline.site.anonymity import Anonymizer
@@ -86,14 +87,15 @@ def _listed(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _names(store: Store, refs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The artifacts behind names, newest first; a record that cannot be read is said."""
-    records = in_parallel(lambda key: _record(store, key), (row["action_key"] for row in refs))
-    rows = [_name(row, records[row["action_key"]]) for row in refs]
+    meant = [(row["action_key"], row["content_digest"]) for row in refs]
+    records = in_parallel(lambda one: _record(store, *one), meant)
+    rows = [_name(row, records[one]) for row, one in zip(refs, meant, strict=True)]
     return sorted(rows, key=lambda row: (-(row["made"] or 0), row["name"]))
 
 
-def _record(store: Store, action_key: str) -> Record | None:
+def _record(store: Store, action_key: str, content_digest: str) -> Record | None:
     try:
-        return store.record(action_key)
+        return record_with(store, action_key, content_digest)
     except CorruptError:
         return None
 
