@@ -25,13 +25,12 @@ def adam(gradient: torch.Tensor, state: dict[str, Any], group: Mapping[str, Any]
         state["exp_avg"] = torch.zeros_like(gradient)
         state["exp_avg_sq"] = torch.zeros_like(gradient)
     state["step"] += 1
-    num_updates: float = state["step"].item()
-    beta1: float = group["beta1"]
-    beta2: float = group["beta2"]
-    mean: torch.Tensor = state["exp_avg"].lerp_(gradient, 1 - beta1)
+    num_updates, beta1, beta2 = state["step"].item(), group["beta1"], group["beta2"]
+    mean = state["exp_avg"].lerp_(gradient, 1 - beta1)
     state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
     root = (state["exp_avg_sq"] / (1 - beta2**num_updates)).sqrt_()
-    return mean / root.add_(group["epsilon"]) / (1 - beta1**num_updates)
+    direction: torch.Tensor = mean / root.add_(group["epsilon"]) / (1 - beta1**num_updates)
+    return direction
 
 
 def orthogonal(
