@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.options import console, existing, json_option, options, print_json, store_option
 from pipeline.running.cancel import CANCELLED, cancel_run, cancellation, described, wait_for_end
 from pipeline.store.claims import Observer
 
@@ -19,7 +19,7 @@ def cancel(*, run_id: str, reason: str, store_url: str, as_json: bool) -> int:
     Its driver looks every few seconds, stops the steps and ends with code 1. Where the driver is
     gone, the run is closed in its place. What is finished is kept.
     """
-    store = opened(store_url)
+    store = existing(store_url)
     is_first = cancel_run(store, run_id, reason=reason)
     by = cancellation(store, run_id)
     screen = console()

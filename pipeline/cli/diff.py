@@ -13,9 +13,9 @@ from pipeline.asking.difference import ADDED, CHANGED, REMOVED, Differ
 from pipeline.asking.run_difference import SAME, run_difference
 from pipeline.cli.options import (
     console,
+    existing,
     from_option,
     json_option,
-    opened,
     options,
     print_json,
     store_option,
@@ -50,7 +50,7 @@ def diff(*, old: str, new: str, store_url: str, upstream: Sequence[str], as_json
 
     A and B are artifacts (a name, name@3, a digest prefix), attempts, or two runs.
     """
-    store = opened(store_url, upstream)
+    store = existing(store_url, upstream)
     runs = [_run(store, text) for text in (old, new)]
     if all(runs):
         found = run_difference(store, *map(str, runs))

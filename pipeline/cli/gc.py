@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.options import console, existing, json_option, options, print_json, store_option
 from pipeline.cli.text import duration, short, size, table
 from pipeline.keeping.gc import Collector
 from pipeline.redaction import redacted
@@ -33,7 +33,7 @@ def gc(*, dry_run: bool, store_url: str, as_json: bool) -> int:
     Records, lineage and diaries stay for ever: what is evicted can be built again, by the next run
     that reads it. Waits for up to a minute where a run on another host shows no life.
     """
-    store = opened(store_url)
+    store = existing(store_url)
     screen = console()
     wait = time.sleep if as_json else _Notice(screen).wait
     collector = Collector(store, wait=wait)

@@ -23,9 +23,9 @@ from pipeline.asking.lineage import (
 )
 from pipeline.asking.mermaid import mermaid
 from pipeline.cli.options import (
+    existing,
     from_option,
     json_option,
-    opened,
     options,
     print_json,
     store_option,
@@ -72,7 +72,7 @@ def lineage(
     if target is not None and (as_json or form != "openlineage"):
         msg = f"--to {target} is for OpenLineage events; add --format openlineage"
         raise UsageError(msg)
-    store = opened(store_url, upstream)
+    store = existing(store_url, upstream)
     record = find_record(store, artifact)
     is_tree = form == "tree" and not as_json
     bounds = _SCREEN if is_tree else EVERYTHING

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from pipeline.errors import UsageError
+from pipeline.store import layout
 from pipeline.store.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -60,15 +61,35 @@ on_option = click.option(
 
 
 def opened(store_url: str, upstream: Sequence[str] = ()) -> Store:
-    """Open the store, with those it leans on; the default folder keeps itself out of git."""
-    if store_url.startswith("memory://"):
-        msg = f"--store {store_url} would be gone when this command ends; give a folder or a bucket"
-        raise UsageError(msg)
+    """Open a store that may be new, with those it leans on; the default one hides from git."""
     if store_url == DEFAULT_STORE:
         ignore = Path(DEFAULT_STORE) / ".gitignore"
         if not ignore.exists() and _is_writable(Path.cwd()):
             ignore.parent.mkdir(exist_ok=True)
             ignore.write_text("*\n", encoding="ascii")
+    return open_lasting(store_url, upstream)
+
+
+def existing(store_url: str, upstream: Sequence[str] = ()) -> Store:
+    """Open a store to ask or keep what it holds: a mistyped one must not answer as an empty one.
+
+    Whoever reads from upstream may have none of their own yet.
+    """
+    store = open_lasting(store_url, upstream)
+    if not upstream and store.read_own(layout.FORMAT_KEY) is None:
+        msg = (
+            f"no store at {store.url} ({layout.FORMAT_KEY} is missing); check --store, "
+            "or start one there: seaglass run RECIPE"
+        )
+        raise UsageError(msg)
+    return store
+
+
+def open_lasting(store_url: str, upstream: Sequence[str] = ()) -> Store:
+    """Open a store, there or not, that outlives this command."""
+    if store_url.startswith("memory://"):
+        msg = f"--store {store_url} would be gone when this command ends; give a folder or a bucket"
+        raise UsageError(msg)
     return open_store(store_url, upstream)
 
 

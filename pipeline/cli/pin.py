@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pipeline.asking.artifacts import find_record
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.options import console, existing, json_option, options, print_json, store_option
 from pipeline.cli.text import short
 from pipeline.errors import UsageError
 from pipeline.provenance import person
@@ -19,7 +19,7 @@ from pipeline.store import pins
 @options(store_option, json_option)
 def pin(*, artifact: str, remove: bool, reason: str, store_url: str, as_json: bool) -> int:
     """Keep the bytes of ARTIFACT (a name, name@label or digest prefix): gc never evicts them."""
-    store = opened(store_url)
+    store = existing(store_url)
     record = find_record(store, artifact)
     if remove and not pins.unpin(store, record, reason=reason, by=person()):
         msg = f"{artifact} ({short(record.content_digest)}) has no pin in {store.url}; see: show"

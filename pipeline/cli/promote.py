@@ -10,9 +10,9 @@ from pipeline.asking.artifacts import find_record
 from pipeline.asking.attempts import AttemptRow, attempts_at
 from pipeline.cli.options import (
     console,
+    existing,
     from_option,
     json_option,
-    opened,
     options,
     print_json,
     store_option,
@@ -51,7 +51,7 @@ def promote(
     a unique beginning is enough. Names move, and what was made from other bytes of the step runs
     again with the next run. Promote the attempt before to go back.
     """
-    store = opened(store_url, upstream)
+    store = existing(store_url, upstream)
     key = find_record(store, artifact).action_key
     before = promotions.current_record(store, key)
     assert before is not None, "it was found a moment ago"

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from pipeline.cli.options import json_option, opened, options, print_json, store_option
+from pipeline.cli.options import existing, json_option, options, print_json, store_option
 from pipeline.cli.text import size
 from pipeline.digests import RememberedDigests
 from pipeline.redaction import redacted, redacted_value
@@ -30,7 +30,7 @@ def publish(*, target: str, store_url: str, as_json: bool) -> int:
     home folders, addresses and secrets are left out.
     """
     digests = RememberedDigests()
-    done = publish_site(Pages(opened(store_url), digests), target)
+    done = publish_site(Pages(existing(store_url), digests), target)
     digests.save()
     if as_json:
         print_json(redacted_value(asdict(done)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pipeline.cli.options import json_option, opened, options, print_json, store_option
+from pipeline.cli.options import existing, json_option, options, print_json, store_option
 from pipeline.digests import RememberedDigests
 from pipeline.errors import UsageError
 from pipeline.site.pages import Pages
@@ -26,7 +26,7 @@ def serve(*, port: int, store_url: str, as_json: bool) -> int:
 
     Listens on 127.0.0.1 alone, until it is interrupted.
     """
-    pages = Pages(remembering(opened(store_url)), RememberedDigests())
+    pages = Pages(remembering(existing(store_url)), RememberedDigests())
     try:
         server = PageServer(pages, port=port)
     except OSError as error:

@@ -12,9 +12,9 @@ from pipeline.asking.artifacts import find_record, holder, summary_of
 from pipeline.asking.standing import standing_of
 from pipeline.cli.options import (
     console,
+    existing,
     from_option,
     json_option,
-    opened,
     options,
     print_json,
     store_option,
@@ -46,7 +46,7 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
 
     With the id of a run: how its steps went, and what they logged.
     """
-    store = opened(store_url, upstream)
+    store = existing(store_url, upstream)
     for one in store.all if _is_run_id(artifact) else ():
         run = one.read_own(layout.run(artifact, "plan.json"))
         if run is not None:

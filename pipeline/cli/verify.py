@@ -9,7 +9,7 @@ import click
 from rich.progress import Progress
 
 from pipeline.asking.artifacts import find_record
-from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
+from pipeline.cli.options import console, existing, json_option, options, print_json, store_option
 from pipeline.cli.text import size
 from pipeline.keeping.diary_check import DiaryCheck, check_diaries
 from pipeline.keeping.verify import Verifier, damage_rows
@@ -50,7 +50,7 @@ def verify(
     A damaged copy is buried, so that the next run that needs it builds it anew. Exits with 1 when
     anything is wrong.
     """
-    store = opened(store_url)
+    store = existing(store_url)
     records = [find_record(store, text) for text in artifacts]
     screen = console()
     with Progress(console=screen, transient=True, disable=as_json or not screen.is_terminal) as bar:

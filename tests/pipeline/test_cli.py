@@ -183,8 +183,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_wrong_use_is_exit_code_two_with_the_next_move(seaglass, what):
+def test_wrong_use_is_exit_code_two_with_the_next_move(seaglass, project, what):
     words, message = WRONG[what]
+    project.store.prepare()
 
     answer = seaglass(*words)
 
@@ -225,6 +226,16 @@ def test_a_store_that_cannot_be_written_is_one_message(seaglass, recipe, tmp_pat
     assert "Traceback" not in answer.err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc refuses folders, to root as well")
+def test_a_store_that_cannot_be_made_is_one_message(seaglass, recipe):
+    answer = seaglass("run", *recipe, "--store", "/proc/x", "--on", "inline")
+
+    assert answer.code == 1
+    assert answer.err.count("error: ") == 1
+    assert "cannot write to the store /proc/x, choose one with --store" in answer.err
+    assert "Traceback" not in answer.err
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_folder_is_one_message(seaglass, recipe, tmp_path):
     locked = tmp_path / "locked"
@@ -256,12 +267,48 @@ def test_a_plan_fits_into_eighty_columns(seaglass, recipe, ran, project):
     assert [line for line in lines[:-1] if len(line) > WIDTH] == []
 
 
-def test_an_empty_store_says_how_to_fill_it(seaglass):
+def test_a_default_store_that_is_not_there_yet_says_how_to_fill_it(seaglass, monkeypatch, tmp_path):
+    monkeypatch.delenv("SEAGLASS_STORE")
+
     answer = seaglass("ls")
 
     assert answer.code == 0
     assert "holds none yet. Fill it: seaglass run" in answer.out
     assert seaglass("ls", "--json").json == []
+    assert not (tmp_path / ".seaglass").exists()
+
+
+READING = {
+    "ls": ["ls"],
+    "ls --runs": ["ls", "--runs"],
+    "show": ["show", "total"],
+    "lineage": ["lineage", "total"],
+    "diff": ["diff", "total", "count"],
+    "gc": ["gc"],
+    "verify": ["verify"],
+    "pin": ["pin", "total"],
+    "promote": ["promote", "total", "20261201T000000"],
+    "cancel": ["cancel", "20261201T000000"],
+    "serve": ["serve"],
+    "publish": ["publish", "--to", "page"],
+}
+
+
+@pytest.mark.parametrize("what", READING)
+def test_a_mistyped_store_is_no_empty_one(seaglass, ran, what, tmp_path):
+    mistyped = tmp_path / "stoer"
+
+    answer = seaglass(*READING[what], "--store", str(mistyped))
+
+    assert answer.code == 2
+    assert f"no store at {mistyped} (seaglass.json is missing); check --store" in answer.err
+    assert not mistyped.exists()
+
+
+def test_what_lies_upstream_can_be_read_without_a_store_of_ones_own(seaglass, ran, project):
+    answer = seaglass("ls", "--store", "own", "--from", project.store.url, "--json")
+
+    assert sorted(row["name"] for row in answer.json) == ["count", "read", "total"]
 
 
 def test_no_verb_imports_torch_or_ray(repository):
