@@ -13,7 +13,7 @@ import inspect
 import sys
 import traceback
 import typing
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace, UnionType
@@ -52,11 +52,13 @@ def load_recipe(spec: str, settings: Sequence[str] = ()) -> Recipe:
 
     """
     module_name, function_name, project = _locate(spec)
-    function = _function(_import(module_name, spec), function_name, spec)
-    values = _settings(function, settings, spec)
+    with chdir(Path.cwd()):  # a recipe that goes elsewhere does not take the store along
+        function = _function(_import(module_name, spec), function_name, spec)
+        values = _settings(function, settings, spec)
+        targets = _targets(_call(function, values, spec), spec)
     return Recipe(
         name=f"{module_name}:{function_name}",
-        targets=_targets(_call(function, values, spec), spec),
+        targets=targets,
         settings=values,
         module=module_name,
         project=project,

@@ -55,3 +55,8 @@ def _without_bytes(
     hold(contents.values())
     copies = in_parallel(plan.store.copy, contents.values())
     return {t for t in titles if t not in contents or copies[contents[t]] is None}
+
+
+def waiting_note(parents: set[str]) -> str:
+    """What the screen says of a step that is built again, or waits for one."""
+    return f"rebuilds {', '.join(sorted(parents))} first" if parents else "its bytes are gone"

@@ -27,7 +27,7 @@ from pipeline.running.cancel import (
 )
 from pipeline.running.diary import DiaryWriter
 from pipeline.running.failures import RETRIED, describe
-from pipeline.running.rebuild import missing_inputs
+from pipeline.running.rebuild import missing_inputs, waiting_note
 from pipeline.running.refs import move_refs
 from pipeline.running.schedule import Schedule
 from pipeline.running.tasks import task_of
@@ -310,7 +310,7 @@ class Run:
         for title in fresh:
             diary.event("rebuild", title=title)
         for title, parents in waits_for.items():
-            self._board.set(title, states.WAITING, note=_waiting_note(parents))
+            self._board.set(title, states.WAITING, note=waiting_note(parents))
         self._lost |= {title for title in fresh if title in self._records}
         self._describe(fresh)
         self._schedule.put(waits_for)
@@ -395,7 +395,3 @@ class Run:
         if state == "succeeded" and not self._forced:  # a rerun replaces nothing
             move_refs(self._plan, self._records, self.run_id)
         self._lease.end()
-
-
-def _waiting_note(parents: set[str]) -> str:
-    return f"rebuilds {', '.join(sorted(parents))} first" if parents else "its bytes are gone"

@@ -250,3 +250,11 @@ def test_the_place_of_a_recipe_does_not_enter_its_name(recipe, folder):
     os.chdir(folder.parent)
 
     assert load_recipe(str(Path(folder.name) / recipe)).name == here
+
+
+def test_a_recipe_that_goes_elsewhere_does_not_take_the_store_along(folder):
+    name = write(folder, dedent(RECIPE) + "\n\nimport os\n\nos.chdir('/')\n")
+
+    load_recipe(name)
+
+    assert Path.cwd() == folder
