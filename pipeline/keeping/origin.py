@@ -17,8 +17,8 @@ from urllib.parse import unquote, urlsplit
 
 import fsspec
 
-from pipeline.errors import SourceError, UsageError
-from pipeline.paths import checked_path
+from pipeline.errors import SeaglassError, SourceError, UsageError
+from pipeline.paths import checked_path, checked_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +49,8 @@ class Origin(Protocol):
         """Every file by its logical path, as of now.
 
         Raises:
-            SourceError: there is none, or what is there cannot be part of an artifact.
+            UsageError: there is none.
+            SourceError: what is there cannot be read, or cannot be part of an artifact.
 
         """
         ...
@@ -67,7 +68,9 @@ def open_origin(place: str) -> Origin:
     if "://" not in place or place.startswith("file://"):
         return _LocalOrigin(Path(place.removeprefix("file://")).expanduser().absolute())
     try:
-        filesystem, root = fsspec.core.url_to_fs(place)
+        filesystem, root = fsspec.core.url_to_fs(checked_protocol(place))
+    except UsageError:
+        raise
     except Exception as error:  # every filesystem has errors of its own
         msg = f"origin {place} cannot be opened: {error}"
         raise SourceError(msg) from error
@@ -95,7 +98,10 @@ class _LocalOrigin:
         return Path(file.location).open("rb")
 
     def _found(self) -> Iterator[OriginFile]:
-        found = self._root.stat()
+        try:
+            found = self._root.stat()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise _nothing_at(self.url) from error
         if stat.S_ISREG(found.st_mode):
             yield _described(self._root.name, str(self._root), found)
             return
@@ -129,8 +135,10 @@ class _RemoteOrigin:
                 name = unquote(urlsplit(self.url).path.rpartition("/")[2])
                 return _by_path(self.url, [_of_info(name, info)])
             found = self._filesystem.find(self._root, detail=True)
-        except SourceError:
+        except SeaglassError:
             raise
+        except FileNotFoundError as error:
+            raise _nothing_at(self.url) from error
         except Exception as error:  # the same
             msg = f"origin {self.url} cannot be read: {str(error) or type(error).__name__}"
             raise SourceError(msg) from error
@@ -149,6 +157,10 @@ def changes(before: dict[str, OriginFile], after: dict[str, OriginFile]) -> list
         *(f"{path} appeared" for path in after if path not in before),
         *(f"{path} vanished" for path in before if path not in after),
     ]
+
+
+def _nothing_at(url: str) -> UsageError:
+    return UsageError(f"nothing lies at {url}; import takes a file, a folder or a URL")
 
 
 def _plain(relative: str, entry: os.DirEntry[str]) -> OriginFile:
@@ -193,5 +205,5 @@ def _by_path(url: str, files: Iterable[OriginFile]) -> dict[str, OriginFile]:
         found[path] = file
     if not found:
         msg = f"origin {url} holds no file, and an artifact holds at least one"
-        raise SourceError(msg)
+        raise UsageError(msg)
     return dict(sorted(found.items()))

@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import SourceError
+from pipeline.errors import SourceError, UsageError
 from pipeline.planning.identity import source_digest
 from pipeline.planning.reasons import file_changes, last_run_name
 from pipeline.planning.source_manifests import resolve_source, sources_of
@@ -155,7 +155,7 @@ def _recorded(store: Store, recipe: Recipe, asked: dict[str, str]) -> dict[str, 
             f"source {', '.join(missing)} as the recipe gives it; run without --frozen where it "
             "lies, or name a store that has such a run with --from"
         )
-        raise SourceError(msg)
+        raise UsageError(msg)
     return found
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import fsspec
 
 from pipeline.errors import StoreError, UsageError
+from pipeline.paths import checked_protocol
 from pipeline.site.pages import to_bytes
 from pipeline.site.static import content_type, static_files
 from pipeline.store.adapter import in_parallel, storage_faults
@@ -112,7 +113,9 @@ def _target(url: str) -> Target:
     if "://" not in url or url.startswith("file://"):
         return _Folder(Path(url.removeprefix("file://")).expanduser().resolve())
     try:
-        filesystem, root = fsspec.core.url_to_fs(url)
+        filesystem, root = fsspec.core.url_to_fs(checked_protocol(url))
+    except UsageError:
+        raise
     except Exception as error:  # every filesystem has errors of its own
         msg = f"--to {url} cannot be opened: {error}"
         raise StoreError(msg) from error

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import fsspec
 
 from pipeline.errors import CorruptError, FormatError, StoreError, UsageError
+from pipeline.paths import checked_protocol
 from pipeline.store import layout
 from pipeline.store.adapter import Adapter, in_parallel
 from pipeline.store.history import History, by_prefix, newest
@@ -308,7 +309,7 @@ def _existing(url: str) -> Store:
     store = Store(_adapter(url))
     if store.read_own(layout.FORMAT_KEY) is None:
         msg = f"upstream {url} holds no store ({layout.FORMAT_KEY} is missing); check --from"
-        raise StoreError(msg)
+        raise UsageError(msg)
     return store
 
 
@@ -323,7 +324,9 @@ def _adapter(url: str) -> Adapter:
             raise UsageError(msg)
         return LocalAdapter(path)
     try:
-        filesystem, root = fsspec.core.url_to_fs(url)
+        filesystem, root = fsspec.core.url_to_fs(checked_protocol(url))
+    except UsageError:
+        raise
     except Exception as error:  # every filesystem has errors of its own
         msg = f"store {url} cannot be opened: {error}"
         raise StoreError(msg) from error

@@ -67,7 +67,7 @@ def test_a_store_that_is_a_file_is_refused(tmp_path):
 
 
 def test_a_store_of_an_unknown_protocol_is_refused():
-    with pytest.raises(StoreError, match="store nowhere://x cannot be opened: Protocol not known"):
+    with pytest.raises(UsageError, match="nowhere://x: no storage is known as nowhere://; give"):
         open_store("nowhere://x")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from pipeline.digests import RememberedDigests
-from pipeline.errors import FormatError, SourceError
+from pipeline.errors import FormatError, SourceError, UsageError
 from pipeline.planning.frozen import source_key
 from pipeline.planning.plan import make_plan
 from pipeline.planning.reasons import last_run_name
@@ -85,7 +85,7 @@ def test_a_second_frozen_run_finds_what_the_first_one_made(project):
 
 
 def test_a_recipe_that_never_ran_is_refused_by_step_and_role(project):
-    with pytest.raises(SourceError, match=rf"no run of {project.name}.recipe:dag .* read\.text"):
+    with pytest.raises(UsageError, match=rf"no run of {project.name}.recipe:dag .* read\.text"):
         plan(project)
 
 
@@ -93,7 +93,7 @@ def test_another_source_in_the_same_place_is_refused(project):
     project.run()
     project.edit("recipe.py", "read(path)", "read(path + '/.')")
 
-    with pytest.raises(SourceError, match=r"has the source read\.text as the recipe gives it"):
+    with pytest.raises(UsageError, match=r"has the source read\.text as the recipe gives it"):
         plan(project)
 
 

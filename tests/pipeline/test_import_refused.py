@@ -81,13 +81,17 @@ def test_a_device_is_refused(store):
 def test_an_empty_folder_is_refused(store, tmp_path):
     (tmp_path / "empty" / "sub").mkdir(parents=True)
 
-    assert "holds no file" in refused(store, tmp_path / "empty")
+    assert "holds no file" in refused(store, tmp_path / "empty", UsageError)
 
 
 def test_a_place_that_is_not_there_is_refused(store, tmp_path):
-    assert "No such file or directory" in refused(store, tmp_path / "nothing")
-    assert "cannot be read" in refused(store, "memory://nothing/here")
-    assert "cannot be opened: Protocol not known" in refused(store, "nowhere://x")
+    assert "nothing lies at" in refused(store, tmp_path / "nothing", UsageError)
+    assert "nothing lies at" in refused(store, "memory://nothing/here", UsageError)
+
+
+def test_a_protocol_that_no_storage_has_is_refused_with_the_nearest(store):
+    assert "no storage is known as nowhere://" in refused(store, "nowhere://x", UsageError)
+    assert "did you mean https://?" in refused(store, "htps://example.org/x", UsageError)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a file that no one can read, root too")

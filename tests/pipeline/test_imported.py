@@ -313,6 +313,6 @@ def test_show_and_lineage_tell_where_it_came_from(answer, seaglass, letters):
 def test_wrong_use_is_one_message(seaglass, tmp_path):
     answer = seaglass("import", "letters", str(tmp_path / "nothing"))
 
-    assert answer.code == 1
+    assert answer.code == 2
     assert answer.err.startswith("error: origin ")
     assert len(answer.err.splitlines()) == 1

@@ -8,7 +8,7 @@ import pytest
 from pipeline.asking.artifacts import artifact_of, find_record
 from pipeline.asking.lineage import walk_down, walk_up
 from pipeline.digests import RememberedDigests
-from pipeline.errors import FormatError, StoreError
+from pipeline.errors import FormatError, StoreError, UsageError
 from pipeline.planning.plan import make_plan
 from pipeline.recipes import load_recipe
 from pipeline.running.board import Board
@@ -235,7 +235,7 @@ def test_a_store_that_is_named_twice_upstream_counts_once(public, tmp_path):
 
 
 def test_a_store_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(StoreError, match=r"holds no store .* check --from"):
+    with pytest.raises(UsageError, match=r"holds no store .* check --from"):
         open_store(str(tmp_path / "own"), [str(tmp_path / "nothing")])
 
 
