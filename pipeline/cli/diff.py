@@ -84,7 +84,7 @@ def _record(store: Store, text: str, *, beside: str) -> Record:
     found = _attempts(store, prefix, text) or _attempts(store, "v1/attempts", text)
     if len(found) != 1:
         what = f"means {len(found)} attempts" if found else "is no attempt and no run"
-        msg = f"{text} {what} in {store.url}; see: seaglass show ARTIFACT, seaglass ls --runs"
+        msg = f"{text} {what} in {store.url}; see: seaglass ls --runs"
         raise UsageError(msg)
     action_key, attempt = found[0]
     end = store.end(action_key, attempt)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipeline.cli.live import LiveBoard
-from pipeline.cli.options import console
+from pipeline.cli.options import console, next_command
 from pipeline.running.launch import make_executor
 
 if TYPE_CHECKING:
@@ -38,5 +38,6 @@ def print_failures(result: RunResult) -> None:
         for line in failure.log[-_LOG_LINES:]:
             click.echo(f"  | {line}", err=True)
     if result.run_id:
-        click.echo(f"What is finished is kept. Whole log: seaglass show {result.run_id}", err=True)
+        command = next_command(f"show {result.run_id}")
+        click.echo(f"What is finished is kept. Whole log: {command}", err=True)
     sys.stderr.flush()

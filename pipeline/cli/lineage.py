@@ -26,6 +26,7 @@ from pipeline.cli.options import (
     existing,
     from_option,
     json_option,
+    next_command,
     options,
     print_json,
     store_option,
@@ -143,7 +144,8 @@ def _add_rest(branch: Tree, found: Lineage, key: str) -> None:
         branch.add(f"[dim]... and {unread:,} more: --format json[/dim]")
     elif unread:
         way = "" if found.direction == "up" else " --down"
-        branch.add(f"[dim]... goes on, {unread:,}: seaglass lineage {short(key)}{way}[/dim]")
+        command = escape(next_command(f"lineage {short(key)}{way}"))
+        branch.add(f"[dim]... goes on, {unread:,}: {command}[/dim]")
 
 
 def _label_of(store: Store, found: Lineage, edge: Edge) -> str:

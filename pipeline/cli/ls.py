@@ -14,6 +14,7 @@ from pipeline.cli.options import (
     existing,
     from_option,
     json_option,
+    next_command,
     open_lasting,
     options,
     print_json,
@@ -48,7 +49,8 @@ def ls(*, runs: bool, store_url: str, upstream: tuple[str, ...], as_json: bool) 
     if as_json:
         print_json(rows)
     elif not rows:
-        text = f"The store {redacted(store.url)} holds none yet. Fill it: seaglass run RECIPE"
+        command = next_command("run RECIPE")
+        text = f"The store {redacted(store.url)} holds none yet. Fill it: {command}"
         console().print(text, markup=False, soft_wrap=True)
     elif runs:
         _print_runs(rows, places=bool(store.upstream))

@@ -58,6 +58,16 @@ class _Verbs(click.Group):
             return cast("click.Command", entry.load())
         return None
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Let the commands that an error names be typed as they stand."""
+        try:
+            return super().invoke(ctx)
+        except SeaglassError as error:
+            from pipeline.cli.options import completed  # noqa: PLC0415 - only on an error
+
+            error.args = (completed(str(error), ctx), *error.args[1:])
+            raise
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Say which verb may have been meant."""
         import_error = None

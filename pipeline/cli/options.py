@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -15,6 +16,7 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from pipeline.errors import UsageError
+from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.store import Store, open_store
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 DEFAULT_STORE = ".seaglass"
 NARROW = 80
+_TYPED_STORES = f"{__name__}.typed_stores"
+_COMMAND = re.compile(r"(?<=: )seaglass ([^;,()\n]*[^;,()\n ])")
 
 store_option = click.option(
     "--store",
@@ -90,6 +94,9 @@ def open_lasting(store_url: str, upstream: Sequence[str] = ()) -> Store:
     if store_url.startswith("memory://"):
         msg = f"--store {store_url} would be gone when this command ends; give a folder or a bucket"
         raise UsageError(msg)
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[_TYPED_STORES] = _typed_stores()
     return open_store(store_url, upstream)
 
 
@@ -111,16 +118,40 @@ def program() -> str:
     return place if not place.startswith("..") else str(called)
 
 
-def typed_stores() -> str:
-    """`--store` and `--from` as they were typed, for the commands that are shown next."""
-    context = click.get_current_context()
+def next_command(words: str) -> str:
+    """A command to type next: as this one was called, and with the stores that were typed."""
+    return redacted(f"{program()} {words}{_typed_stores()}")
+
+
+def completed(message: str, context: click.Context) -> str:
+    """An error's message whose commands can be typed as they stand.
+
+    What raises it knows neither the program nor its options; a command follows a colon and ends
+    with its clause.
+    """
+    stores = context.meta.get(_TYPED_STORES, "")
+    return _COMMAND.sub(lambda found: f"{program()} {found[1]}{stores}", message)
+
+
+def _typed_stores() -> str:
+    """`--store` and `--from` as they were typed."""
     words = []
     for name, option in (("store_url", "--store"), ("upstream", "--from")):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            given = context.params[name]
-            urls = [given] if isinstance(given, str) else given
-            words += [f" {option} {shlex.quote(url)}" for url in urls]
+        given = _typed(name)
+        urls = [given] if isinstance(given, str) else given
+        words += [f" {option} {shlex.quote(url)}" for url in urls]
     return "".join(words)
+
+
+def _typed(name: str) -> str | tuple[str, ...]:
+    """What was typed for an option, of this verb or of the one that called it."""
+    context = click.get_current_context(silent=True)
+    while context is not None:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            found: str | tuple[str, ...] = context.params[name]
+            return found
+        context = context.parent
+    return ()
 
 
 def print_json(value: Any) -> None:

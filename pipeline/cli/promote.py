@@ -78,7 +78,11 @@ def _chosen(attempts: Iterable[AttemptRow], text: str, current: Record) -> Attem
     if len(meant) == 1 and meant[0] in good:
         return meant[0]
     choice = "; ".join(f"{row.attempt} (made {short(row.content_digest or '')})" for row in good)
-    rest = f"choose one of: {choice}" if good else "there is no other; make one: seaglass rerun"
+    rest = (
+        f"choose one of: {choice}"
+        if good
+        else "there is no other; make one: seaglass rerun RECIPE STEP"
+    )
     msg = f"attempt {text} of {current.title} {_objection(meant)}; {rest}"
     raise UsageError(msg)
 

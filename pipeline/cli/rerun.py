@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from pipeline.cli.options import (
     from_option,
     frozen_option,
     json_option,
+    next_command,
     on_option,
     opened,
     options,
@@ -178,7 +180,8 @@ def _print(found: list[Comparison], screen: Console) -> None:
             text = f"{one.title} read other bytes of {', '.join(one.other_inputs)} than on record"
             screen.print(text, markup=False, soft_wrap=True)
         elif one.verdict == DIFFERS:
-            text = f"To let the new bytes count: seaglass promote {one.title} {one.now.attempt}"
+            command = next_command(f"promote {shlex.quote(one.title)} {one.now.attempt}")
+            text = f"To let the new bytes count: {command}"
             screen.print(text, markup=False, soft_wrap=True)
     count = sum(one.verdict == REPRODUCED for one in found)
     screen.print(f"{count} of {len(found)} reproduced", soft_wrap=True)

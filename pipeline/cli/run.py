@@ -18,14 +18,13 @@ from pipeline.cli.options import (
     from_option,
     frozen_option,
     json_option,
+    next_command,
     on_option,
     opened,
     options,
     print_json,
-    program,
     set_option,
     store_option,
-    typed_stores,
 )
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.digests import RememberedDigests
@@ -147,8 +146,7 @@ def _print_next(plan: Plan, screen: Console, command: str) -> None:
     screen.print("Next:", style="bold")
     frozen = " --frozen" if plan.source_manifests.runs else ""
     for line in (f"lineage {name} --up", f"show {name}", "ls", f"plan {command}{frozen}"):
-        words = redacted(f"{line}{typed_stores()}")
-        screen.print(f"  {program()} {words}", markup=False, soft_wrap=True)
+        screen.print(f"  {next_command(line)}", markup=False, soft_wrap=True)
 
 
 def _wanted(plan: Plan) -> dict[str, str]:

@@ -36,3 +36,54 @@ def test_the_page_shows_what_a_name_points_at_after_a_promotion(seaglass, differ
 
     found = {row["name"]: row["content_digest"] for row in names}
     assert found["total"] == differing["new_content_digest"]
+
+
+@pytest.fixture
+def elsewhere(seaglass, recipe, project, monkeypatch):
+    """The command with a store that must be typed, and the option to type again."""
+    monkeypatch.delenv("SEAGLASS_STORE")
+    typed = f"--store {project.store.url}"
+    return lambda *words: seaglass(*words, *typed.split()), typed
+
+
+def test_a_rerun_names_the_promotion_with_the_store_that_was_typed(recipe, differing, elsewhere):
+    command, typed = elsewhere
+
+    answer = command("rerun", recipe[0], "total", *recipe[1:], "--on", "inline")
+
+    (hint,) = [line for line in answer.out.splitlines() if "seaglass promote" in line]
+    assert hint.endswith(f" {typed}")
+
+
+def test_an_error_names_the_next_command_with_the_store_that_was_typed(ran, elsewhere):
+    command, typed = elsewhere
+
+    artifact, run = command("show", "nothing-like-it"), command("cancel", "nowhere")
+
+    assert artifact.err.endswith(f"; see: seaglass ls {typed}\n")
+    assert run.err.endswith(f"; see: seaglass ls --runs {typed}\n")
+
+
+def test_a_failure_names_its_log_with_the_store_that_was_typed(elsewhere, recipe, project):
+    command, typed = elsewhere
+    project.edit("bodies.py", "counts = inputs", "1 / 0\n    counts = inputs")
+
+    answer = command("run", *recipe, "--on", "inline")
+
+    assert "Whole log: seaglass show " in answer.err
+    assert answer.err.endswith(f" {typed}\n")
+
+
+def test_going_on_with_a_run_names_the_store_that_was_typed(elsewhere, recipe, project):
+    command, typed = elsewhere
+    project.edit("bodies.py", "counts = inputs", "1 / 0\n    counts = inputs")
+    command("run", *recipe, "--on", "inline")
+    project.edit("bodies.py", "1 / 0", "pass")
+
+    answer = command("rerun", recipe[0], "--from-failed", *recipe[1:], "--on", "inline")
+
+    assert f"seaglass show total {typed}" in answer.out
+
+
+def test_a_hint_names_no_store_that_was_not_typed(seaglass, ran):
+    assert seaglass("show", "nothing-like-it").err.endswith("; see: seaglass ls\n")
