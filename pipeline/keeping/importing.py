@@ -43,12 +43,17 @@ if TYPE_CHECKING:
 
 ROLE = "origin"
 _SHOWN = 4
+_LIKE_A_DIGEST = re.compile(r"[0-9a-f]{4,64}")
 _LICENCE = re.compile(r"\(?[A-Za-z0-9.+:-]+\)?( (AND|OR|WITH) \(?[A-Za-z0-9.+:-]+\)?)*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What to import under which name, and what is known of it; `licence` is an SPDX expression."""
+    """What to import under which name, and what is known of it.
+
+    `licence` is written as an SPDX expression. Whether its identifiers are on SPDX's list, which
+    grows, is not asked.
+    """
 
     name: str
     place: str
@@ -59,7 +64,13 @@ class Wanted:
 
     def __post_init__(self) -> None:
         checked_label(self.name)
-        if self.licence is not None and not _LICENCE.fullmatch(self.licence):
+        if self.name.startswith("-") or _LIKE_A_DIGEST.fullmatch(self.name):
+            msg = (
+                f"name {self.name!r} would read as an option or as the beginning of a digest; "
+                f"give another one, for example 'data-{self.name.lstrip('-')}'"
+            )
+            raise UsageError(msg)
+        if self.licence is not None and not _is_expression(self.licence):
             msg = (
                 f"licence {self.licence!r} is no SPDX expression such as Apache-2.0 or "
                 "'MIT AND CC-BY-4.0'; put other words into --note"
@@ -95,9 +106,11 @@ def import_files(
     `progress` is told the bytes that are done, and all of them.
 
     Raises:
+        UsageError: nothing lies at the place, or the name belongs to a step.
         SourceError: the place cannot be read, holds what no artifact can, or changed meanwhile.
 
     """
+    _refuse_name_of_step(store, wanted.name)
     origin = open_origin(wanted.place)
     origin.files()  # what is wrong at a glance is told before anything is written
     store.prepare()
@@ -242,6 +255,23 @@ class _Incoming:
         now = self._store.own_ref(self._wanted.name)
         if now is None or any(now.get(key) != value for key, value in entry.items()):
             self._store.add_ref(self._wanted.name, {**entry, "run": None})
+
+
+def _refuse_name_of_step(store: Store, name: str) -> None:
+    """A name that means what a step has made must not come to mean other bytes unasked."""
+    entry = store.own_ref(name)
+    record = None if entry is None else store.own_record(entry["action_key"])
+    if record is not None and record.body != BODY:
+        msg = (
+            f"name {name!r} belongs to step {record.title} in {store.url}; "
+            f"import under another one, for example 'imported-{name}'"
+        )
+        raise UsageError(msg)
+
+
+def _is_expression(licence: str) -> bool:
+    is_balanced = licence.count("(") == licence.count(")")
+    return is_balanced and _LICENCE.fullmatch(licence) is not None
 
 
 def _blocks(origin: Origin, file: OriginFile) -> Iterator[bytes]:

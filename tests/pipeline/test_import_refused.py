@@ -60,6 +60,21 @@ def test_a_link_that_is_named_itself_is_followed(store, letters, tmp_path):
     assert take(store, tmp_path / "link").record.num_files == 2
 
 
+@pytest.mark.parametrize("name", ["-x", "beef", "0" * 64])
+def test_a_name_that_reads_as_something_else_is_refused(name):
+    with pytest.raises(UsageError, match="would read as an option or as the beginning of a digest"):
+        Wanted(name=name, place="letters")
+
+
+def test_the_name_of_a_step_is_refused_and_stays(project, letters):
+    before = project.run().records["count"]
+
+    with pytest.raises(UsageError, match=r"'count' belongs to step count .* 'imported-count'"):
+        take(project.store, letters, "count")
+
+    assert project.store.ref("count")["action_key"] == before.action_key
+
+
 def test_a_pipe_is_refused_and_not_read(store, letters):
     os.mkfifo(letters / "pipe")
 

@@ -211,12 +211,12 @@ def test_a_password_in_the_origin_is_not_kept(store, letters):
     assert not [data for data in kept if b"ann:hunter2" in data]
 
 
-@pytest.mark.parametrize("licence", ["Apache-2.0", "MIT AND CC-BY-4.0", "LicenseRef-own"])
+@pytest.mark.parametrize("licence", ["Apache-2.0", "(MIT OR X11) AND CC-BY-4.0", "LicenseRef-own"])
 def test_an_spdx_expression_is_a_licence(licence):
     assert Wanted(name="x", place="y", licence=licence).licence == licence
 
 
-@pytest.mark.parametrize("licence", ["", "ask me", "MIT, mostly"])
+@pytest.mark.parametrize("licence", ["", "ask me", "MIT, mostly", "MIT AND", "(MIT", "MIT)"])
 def test_other_words_are_no_licence(licence):
     with pytest.raises(UsageError, match="is no SPDX expression"):
         Wanted(name="x", place="y", licence=licence)
@@ -314,5 +314,5 @@ def test_wrong_use_is_one_message(seaglass, tmp_path):
     answer = seaglass("import", "letters", str(tmp_path / "nothing"))
 
     assert answer.code == 2
-    assert answer.err.startswith("error: origin ")
+    assert answer.err.startswith("error: nothing lies at ")
     assert len(answer.err.splitlines()) == 1
