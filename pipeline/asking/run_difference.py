@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
 
 FED, DIFFERS, SAME = "other inputs", "other bytes", "same"
+NOT_PLANNED, NOT_NEEDED, NOT_REACHED = "not planned", "not needed", "not reached"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,8 @@ class RunStep:
 
     `state` is `added`, `removed`, `changed` (it differs by itself), `other inputs` (only what it
     was given differs), `other bytes` (it does not differ, its result does) or `same`. `contents`
-    are the content digests in the old and the new run, None where a run did not get there.
+    are the content digests in the old and the new run, None where a run has none; `lacking` then
+    says why: the run had not planned the step, did not need it, or did not get there.
     """
 
     title: str
@@ -30,6 +32,7 @@ class RunStep:
     change: StepChange
     wiring: tuple[Change, ...]
     contents: tuple[str | None, str | None]
+    lacking: tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +56,19 @@ class _Side:
     fields: dict[str, Any]
     steps: dict[str, Any]
     results: dict[str, Any]
+    needed: set[str]
 
     def content(self, title: str) -> str | None:
         row = self.results.get(title)
         return None if row is None else row["content_digest"]
+
+    def lack(self, title: str) -> str | None:
+        """Why there is no content of a step."""
+        if title in self.results:
+            return None
+        if title not in self.steps:
+            return NOT_PLANNED
+        return NOT_REACHED if title in self.needed else NOT_NEEDED
 
 
 def run_difference(store: Store, old: str, new: str) -> RunDifference:
@@ -86,7 +98,18 @@ def _side(store: Store, run: str) -> _Side:
         raise UsageError(msg)
     end = store.read(layout.run(run, "end.json")) or {"state": "not ended", "steps": {}}
     fields = {name: plan.get(name) for name in ("recipe", "settings", "targets")}
-    return _Side({**fields, "end": end["state"]}, plan["steps"], end["steps"])
+    needed = _needed(plan, end["steps"])
+    return _Side({**fields, "end": end["state"]}, plan["steps"], end["steps"], needed)
+
+
+def _needed(plan: dict[str, Any], results: dict[str, Any]) -> set[str]:
+    """The steps that a run wanted, and what these need; a result ends the walk."""
+    todo, found = list(plan["wanted"]), set()
+    for title in todo:  # grows while it is walked
+        if title not in found and title not in results:
+            todo += [parent for _, _, parent in plan["steps"][title]["inputs"]]
+        found.add(title)
+    return found
 
 
 def _run_step(differ: Differ, title: str, before: _Side, *, after: _Side) -> RunStep:
@@ -103,6 +126,7 @@ def _run_step(differ: Differ, title: str, before: _Side, *, after: _Side) -> Run
         change=change,
         wiring=wiring,
         contents=contents,
+        lacking=(before.lack(title), after.lack(title)),
     )
 
 

@@ -185,7 +185,8 @@ def _print_run_step(step: RunStep, screen: Console) -> None:
     for item in step.wiring:
         _print_field(item, screen)
     if step.contents[0] != step.contents[1]:
-        old, new = (short(content) if content else "none" for content in step.contents)
+        pairs = zip(step.contents, step.lacking, strict=True)
+        old, new = (short(content) if content else str(lack) for content, lack in pairs)
         _print_change(screen, "content", old, new=new, indent=_INDENT)
 
 

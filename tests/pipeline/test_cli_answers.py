@@ -87,3 +87,34 @@ def test_going_on_with_a_run_names_the_store_that_was_typed(elsewhere, recipe, p
 
 def test_a_hint_names_no_store_that_was_not_typed(seaglass, ran):
     assert seaglass("show", "nothing-like-it").err.endswith("; see: seaglass ls\n")
+
+
+def contents_of(answer):
+    return [line.strip() for line in answer.out.splitlines() if line.startswith("  content: ")]
+
+
+def test_diff_says_which_steps_the_second_run_did_not_need(seaglass, recipe, ran, project):
+    (project.text / "c.txt").write_text("four", encoding="utf-8")
+    words = ["run", recipe[0], "read", *recipe[1:], "--on", "inline", "--json"]
+    second = seaglass(*words).json["run"]
+
+    screen = seaglass("diff", ran.json["run"], second)
+    rows = seaglass("diff", ran.json["run"], second, "--json").json["steps"]
+
+    ends = [line.rsplit("-> ", 1)[1] for line in contents_of(screen)]
+    assert ends.count("not needed") == 2
+    assert {row["title"]: row["lacking"] for row in rows} == {
+        "read": [None, None],
+        "count": [None, "not needed"],
+        "total": [None, "not needed"],
+    }
+
+
+def test_diff_says_which_steps_the_second_run_did_not_reach(seaglass, recipe, ran, project):
+    project.edit("bodies.py", "text = inputs", "1 / 0\n    text = inputs")
+    seaglass("run", *recipe, "--on", "inline")
+    second = seaglass("ls", "--runs", "--json").json[-1]["run"]
+
+    answer = seaglass("diff", ran.json["run"], second)
+
+    assert [line.endswith("-> not reached") for line in contents_of(answer)] == [True, True]
