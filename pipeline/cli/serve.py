@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 
 from pipeline.cli.options import existing, json_option, options, print_json, store_option
@@ -32,7 +34,7 @@ def serve(*, port: int, store_url: str, as_json: bool) -> int:
     except OSError as error:
         msg = f"--port {port}: {error.strerror}; give another one, or 0 for a free one"
         raise UsageError(msg) from error
-    with server:
+    with server, suppress(KeyboardInterrupt):  # the one way in which it ends
         if as_json:
             print_json({"url": server.page_url})
         else:
