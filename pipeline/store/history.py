@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import CorruptError
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
+from pipeline.store.objects import Promotion, Waiver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
 
 _ENTRY = re.compile(r"/\d{8}\.json$")
+_FIELDS = {
+    layout.ALL_REFS: {"name"},
+    layout.ALL_PINS: {"is_removed", "action_key", "title", "reason"},
+    layout.promotions(): {field.name for field in fields(Promotion)},
+    layout.waivers(): {field.name for field in fields(Waiver)},
+}
+_POINTS = {"title", "action_key", "content_digest", "attempt"}  # all of them, or none
 
 
 class History:
@@ -72,8 +81,35 @@ def newest(store: Store, keys: Iterable[str]) -> dict[str, Any] | None:
     """The newest of these entries that can be read."""
     for key in reversed(list(keys)):
         with suppress(CorruptError):
-            return store.read_own(key)
+            return read_entry(store, key)
     return None
+
+
+def read_entry(store: Store, key: str) -> dict[str, Any] | None:
+    """One entry, with all that an entry of its kind says; None where there is none.
+
+    Raises:
+        CorruptError: it cannot be read, or lacks something.
+
+    """
+    row = store.read_own(key)
+    if row is None:
+        return None
+    missing = sorted(_required(key, row) - row.keys())
+    if missing:
+        msg = f"{store.url}/{key}: lacks {', '.join(missing)}; the object was changed or cut short"
+        raise CorruptError(msg)
+    return row
+
+
+def _required(key: str, row: dict[str, Any]) -> set[str]:
+    kind = "/".join(key.split("/")[:2])
+    required = _FIELDS.get(kind, set())
+    if kind != layout.ALL_REFS:
+        return required
+    if str(row.get("name")).startswith(layout.LAST_RUN):
+        return required | {"run"}
+    return required | _POINTS if row.keys() & _POINTS else required
 
 
 def sequence_of(key: str) -> int:

@@ -18,6 +18,7 @@ from pipeline.errors import UsageError
 FORMAT = 1
 FORMAT_KEY = "seaglass.json"
 ALL_REFS = "v1/refs"
+LAST_RUN = "run/"  # what the names of recipes' runs begin with
 ALL_PINS = "v1/pins"
 LEASES = "v1/leases"
 CONDEMNED = "v1/condemned"

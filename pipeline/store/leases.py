@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.errors import CorruptError
 from pipeline.process import this_process
@@ -25,10 +25,12 @@ from pipeline.store.condemned import renew
 from pipeline.store.objects import Owner, build, dump
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from pipeline.store.claims import Observer
     from pipeline.store.store import Store
+
+T = TypeVar("T")
 
 
 class Lease:
@@ -85,10 +87,22 @@ class LiveLease:
 
 
 def live_leases(store: Store, observer: Observer) -> list[LiveLease]:
-    """The leases that have not ended and whose run is not known to be dead.
+    """The leases that can be read, have not ended and whose run is not known to be dead."""
+    return _alive(observer, open_leases(store, _read_if_whole))
 
-    One that cannot be read holds nothing that could be known; its run is told so by what it misses.
+
+def binding_leases(store: Store, observer: Observer) -> list[LiveLease]:
+    """The live leases, for a gc: one that cannot be read might hold anything.
+
+    Raises:
+        CorruptError: a lease that has not ended cannot be read.
+
     """
+    return _alive(observer, open_leases(store, read_lease))
+
+
+def open_leases(store: Store, read: Callable[[Store, str, list[str]], T]) -> dict[str, T]:
+    """What `read` makes of every lease that has not ended, by its name: key without suffix."""
     keys = store.adapter.list(layout.LEASES)
     ended = {key.removesuffix(".end") for key in keys if key.endswith(".end")}
     firsts = [
@@ -96,26 +110,47 @@ def live_leases(store: Store, observer: Observer) -> list[LiveLease]:
         for key in keys
         if key.endswith(".json") and key.count("/") == layout.LEASES.count("/") + 1
     ]
-    found = in_parallel(
-        lambda name: _read(store, name, keys), [f for f in firsts if f not in ended]
-    )
-    return [
-        lease
-        for lease in found.values()
-        if lease is not None and observer.is_alive(lease.owner, lease.counter)
-    ]
+    return in_parallel(lambda name: read(store, name, keys), [f for f in firsts if f not in ended])
 
 
-def _read(store: Store, name: str, keys: list[str]) -> LiveLease | None:
+def read_lease(store: Store, name: str, keys: list[str]) -> LiveLease:
+    """A lease by its name, with what was added to it: those of `keys` that lie below.
+
+    Raises:
+        CorruptError: one of its objects cannot be read.
+
+    """
+    more = [key for key in keys if key.startswith(f"{name}/")]
+    rows = {key: store.read_own(key) or {} for key in [f"{name}.json", *more]}
+    for key, row in rows.items():
+        if "holds" not in row:
+            msg = f"{store.url}/{key}: lacks holds; the object was changed or cut short"
+            raise CorruptError(msg)
+    owner = build(Owner, rows[f"{name}.json"], f"{store.url}/{name}.json")
+    holds = frozenset(digest for row in rows.values() for digest in row["holds"])
+    return LiveLease(owner=owner, counter=_counter(store, name), holds=holds)
+
+
+def _read_if_whole(store: Store, name: str, keys: list[str]) -> LiveLease | None:
+    """A lease, or None where it cannot be read: its run is told so by what it misses."""
     try:
-        rows = [
-            row
-            for key in [f"{name}.json", *(key for key in keys if key.startswith(f"{name}/"))]
-            if (row := store.read_own(key)) is not None
-        ]
-        owner = build(Owner, rows[0], f"{store.url}/{name}.json")
-        beat = store.read_own(f"{name}.beat") or {}
+        return read_lease(store, name, keys)
     except CorruptError:
         return None
-    holds = frozenset(digest for row in rows for digest in row["holds"])
-    return LiveLease(owner=owner, counter=int(beat.get("counter", 0)), holds=holds)
+
+
+def _counter(store: Store, name: str) -> int:
+    """The last heartbeat of a lease; one that cannot be read is none, and the next replaces it."""
+    try:
+        beat = store.read_own(f"{name}.beat") or {}
+    except CorruptError:
+        return 0
+    return int(beat.get("counter", 0))
+
+
+def _alive(observer: Observer, leases: Mapping[str, LiveLease | None]) -> list[LiveLease]:
+    return [
+        lease
+        for lease in leases.values()
+        if lease is not None and observer.is_alive(lease.owner, lease.counter)
+    ]

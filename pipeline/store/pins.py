@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipeline.errors import CorruptError
 from pipeline.store import layout
 from pipeline.store.condemned import renew
-from pipeline.store.history import History, by_prefix, newest
+from pipeline.store.history import History, by_prefix, newest, read_entry
 
 if TYPE_CHECKING:
     from pipeline.store.objects import Record
@@ -43,6 +44,23 @@ def all_pins(store: Store) -> dict[str, dict[str, Any]]:
         for prefix, keys in by_prefix(store, layout.ALL_PINS).items()
     }
     return {digest: row for digest, row in rows.items() if row and not row["is_removed"]}
+
+
+def contents_to_keep(store: Store) -> set[str]:
+    """The contents that a gc must keep: those pinned, and those whose last word cannot be read.
+
+    The key of a pin names the content, so that nothing has to be guessed to be on the safe side.
+    """
+    logs = by_prefix(store, layout.ALL_PINS)
+    return {prefix.rsplit("/", 1)[1] for prefix, keys in logs.items() if _keeps(store, keys[-1])}
+
+
+def _keeps(store: Store, key: str) -> bool:
+    try:
+        row = read_entry(store, key)
+    except CorruptError:
+        return True
+    return row is not None and not row["is_removed"]
 
 
 def _history(store: Store, content_digest: str) -> History:
