@@ -86,6 +86,7 @@ def _whole_store(verifier: Verifier, census: Census) -> list[Damage]:
         *verifier.records(sorted(census.finished)),
         *verifier.unpublished(census),
         *verifier.histories(),
+        *verifier.runs(),
     ]
 
 

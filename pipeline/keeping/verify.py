@@ -12,14 +12,16 @@ from dataclasses import asdict, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from pipeline.errors import CorruptError
+from pipeline.errors import CorruptError, StoreError
 from pipeline.keeping.damage import Damage
 from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel, storage_faults
 from pipeline.store.census import copy_key, live_copies
 from pipeline.store.files import COPY_BYTES
-from pipeline.store.history import entries
+from pipeline.store.history import entries, read_entry
+from pipeline.store.leases import open_leases, read_lease
+from pipeline.store.needed import used
 from pipeline.store.objects import Location, Record, build, load
 from pipeline.store.parts import bury_part, read_part
 from pipeline.store.publish import complete
@@ -54,42 +56,72 @@ class Verifier:
 
     def copies(self, contents: Iterable[str]) -> list[Damage]:
         """Every live copy of these contents, byte by byte."""
-        found = in_parallel(self._content, contents)
-        return [damage for damages in found.values() for damage in damages]
+        return self._each("copy", self._content, contents)
 
     def records(self, action_keys: Iterable[str]) -> list[Damage]:
         """The records of these actions, with the seals, edges and markers that belong to them."""
-        found = in_parallel(self._record, action_keys)
-        return [damage for damages in found.values() for damage in damages]
+        return self._each("record", self._record, action_keys)
 
     def unpublished(self, census: Census) -> list[Damage]:
         """Sealed attempts without a record: it was deleted, or its attempt died just before it."""
         attempts = {a: k for a, k in census.ended.items() if k not in census.finished}
-        ends = in_parallel(lambda attempt: self._store.end(attempts[attempt], attempt), attempts)
-        found = []
-        for attempt, end in ends.items():
-            if end is not None and end.record is not None:
-                record = Record.from_json(end.record, f"the seal of attempt {attempt}")
-                if record.action_key == attempts[attempt]:  # an import ends under two keys
-                    place = layout.action(record.action_key)
-                    damage = self._of_record(record, place, "is missing")
-                    found.append(self._completed(record, damage))
-        return found
+        return self._each("attempt", lambda one: self._unpublished(attempts[one], one), attempts)
 
     def pieces(self, census: Census) -> list[Damage]:
         """The finished pieces of actions that are not done, which the next try would take over."""
         keys = [k for a, ks in census.parts.items() if a not in census.finished for k in ks]
-        return [damage for key in keys for damage in self._piece(key)]
+        return self._each("piece", self._piece, keys)
 
     def histories(self) -> list[Damage]:
         """Every entry in the logs of names, pins, promotions and waivers."""
         keys = [key for prefix in HISTORIES for key in entries(self._store, prefix)]
-        found = in_parallel(self._unreadable, keys)
-        return [
-            Damage(kind="entry", subject="of a log", place=self._place(key), what=what)
-            for key, what in found.items()
-            if what
-        ]
+        return self._each("entry", self._entry, keys)
+
+    def runs(self) -> list[Damage]:
+        """What else a gc asks: the leases that have not ended, and the ends of the last runs."""
+        found = open_leases(self._store, self._lease).values()
+        refs = self._store.own_refs().values()
+        last = {row["run"] for row in refs if row["name"].startswith(layout.LAST_RUN)}
+        damages = [damage for damages in found for damage in damages]
+        return damages + self._each("run", self._end_of_run, sorted(last))
+
+    def _each(
+        self, kind: str, look: Callable[[str], list[Damage]], subjects: Iterable[str]
+    ) -> list[Damage]:
+        """What `look` finds of each subject. One that cannot be read is a fault, and not the end.
+
+        Nothing is mended then: what the storage refuses now it may give later.
+        """
+
+        def found(subject: str) -> list[Damage]:
+            try:
+                return look(subject)
+            except StoreError as error:
+                place = redacted(self._store.url)
+                return [Damage(kind=kind, subject=subject, place=place, what=str(error))]
+
+        return [d for damages in in_parallel(found, subjects).values() for d in damages]
+
+    def _unpublished(self, action_key: str, attempt: str) -> list[Damage]:
+        end = self._store.end(action_key, attempt)
+        if end is None or end.record is None:
+            return []
+        record = Record.from_json(end.record, f"the seal of attempt {attempt}")
+        if record.action_key != action_key:  # an import ends under two keys
+            return []
+        damage = self._of_record(record, layout.action(action_key), "is missing")
+        return [self._completed(record, damage)]
+
+    def _lease(self, store: Store, name: str, keys: list[str]) -> list[Damage]:
+        def look(_: str) -> list[Damage]:
+            read_lease(store, name, keys)
+            return []
+
+        return self._each("lease", look, [name])
+
+    def _end_of_run(self, run_id: str) -> list[Damage]:
+        used(self._store, run_id)
+        return []
 
     def _content(self, content_digest: str) -> list[Damage]:
         copies = live_copies(self._store, content_digest)
@@ -211,12 +243,13 @@ class Verifier:
             attempt=record.attempt,
         )
 
-    def _unreadable(self, key: str) -> str | None:
+    def _entry(self, key: str) -> list[Damage]:
         try:
-            self._store.read_own(key)
-        except CorruptError as error:
-            return f"{error}; the entry before it counts"
-        return None
+            read_entry(self._store, key)
+        except StoreError as error:
+            what = f"{error}; the entry before it counts"
+            return [Damage(kind="entry", subject="of a log", place=self._place(key), what=what)]
+        return []
 
     def _place(self, key: str) -> str:
         return redacted(f"{self._store.url}/{key}")

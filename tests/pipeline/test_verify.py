@@ -9,6 +9,7 @@ from pipeline.keeping.diary_check import check_diaries
 from pipeline.keeping.verify import Verifier
 from pipeline.store import layout
 from pipeline.store.census import take_census
+from pipeline.store.leases import Lease
 from pipeline.store.parts import live_keys
 from tests.pipeline.faulty import make_task, try_once
 from tests.pipeline.imports import make_letters, take
@@ -46,6 +47,7 @@ def verified(store, *, mend=True):
         *verifier.records(sorted(census.finished)),
         *verifier.unpublished(census),
         *verifier.histories(),
+        *verifier.runs(),
     ]
 
 
@@ -260,6 +262,45 @@ def test_an_unreadable_entry_of_a_log_is_named(project):
 
     assert found.kind == "entry"
     assert found.place.endswith(layout.ref("count", 1))
+
+
+def test_an_entry_that_holds_nothing_is_named(project):
+    project.run()
+    path = project.store.adapter.local_path(layout.ref("count", 1))
+    path.write_text("{}")
+
+    (found,) = verified(project.store)
+
+    assert found.place == str(path)
+    assert "lacks name" in found.what
+
+
+def test_a_record_that_cannot_be_read_hides_no_other_damage(project):
+    made = project.run().records
+    path = project.store.adapter.local_path(layout.action(made["count"].action_key))
+    path.unlink()
+    path.mkdir()
+    truncate(file_of(project.store, made["total"], "total.json"))
+
+    found = verified(project.store)
+
+    assert {(damage.kind, damage.is_mended) for damage in found} == {
+        ("attempt", False),
+        ("copy", True),
+    }
+    assert any(str(path) in damage.what for damage in found)
+
+
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_an_unreadable_lease_and_end_of_a_run_are_named(project, text):
+    run = project.run().run_id
+    Lease(project.store, "a-run").hold([])
+    for key in (layout.lease("a-run"), layout.run(run, "end.json")):
+        project.store.adapter.local_path(key).write_text(text)
+
+    found = verified(project.store)
+
+    assert [damage.kind for damage in found] == ["lease", "run"]
 
 
 def test_a_damaged_shard_of_an_unfinished_step_is_made_again(store, monkeypatch):
