@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import click
 
+from pipeline.asking.runs import find_run
 from pipeline.cli.options import console, existing, json_option, options, print_json, store_option
 from pipeline.running.cancel import CANCELLED, cancel_run, cancellation, described, wait_for_end
 from pipeline.store.claims import Observer
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@click.argument("run")
 @click.option("--reason", default="by hand", metavar="TEXT", help="Why; kept with the run.")
 @options(store_option, json_option)
-def cancel(*, run_id: str, reason: str, store_url: str, as_json: bool) -> int:
-    """Stop RUN (an id, see `ls --runs`), and wait until it has ended.
+def cancel(*, run: str, reason: str, store_url: str, as_json: bool) -> int:
+    """Stop RUN (an id or a unique beginning of it, see `ls --runs`), and wait until it has ended.
 
     Its driver looks every few seconds, stops the steps and ends with code 1. Where the driver is
     gone, the run is closed in its place. What is finished is kept.
     """
     store = existing(store_url)
+    run_id = find_run(store, run)
     is_first = cancel_run(store, run_id, reason=reason)
     by = cancellation(store, run_id)
     screen = console()

@@ -1,0 +1,47 @@
+"""Finds a run by what people type: its id, or a unique beginning of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UsageError
+from pipeline.planning.reasons import last_run_name
+from pipeline.store import layout
+
+if TYPE_CHECKING:
+    from pipeline.store.store import Store
+
+_BEGINNING = re.compile(r"[0-9T]{8,}(-[0-9a-f]*)?")  # of `layout.new_id()`: a whole day, or more
+_SHOWN = 4
+
+
+def find_run(store: Store, text: str) -> str:
+    """The id of the run of this very store that `text` means.
+
+    Raises:
+        UsageError: none, or more than one, is meant.
+
+    """
+    is_beginning = _BEGINNING.fullmatch(text) is not None
+    if is_beginning and store.read_own(layout.run(text, "plan.json")) is not None:
+        return text
+    found = [run for run in _run_ids(store) if run.startswith(text)] if is_beginning else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        msg = f"{text} begins {len(found)} runs; type more of: {', '.join(found[:_SHOWN])}{more}"
+        raise UsageError(msg)
+    msg = (
+        f"no run {text!r} in {store.url}; type an id, or 8 characters or more of its beginning, "
+        "from: seaglass ls --runs"
+    )
+    raise UsageError(msg)
+
+
+def _run_ids(store: Store) -> list[str]:
+    """Every run of every recipe, newest first."""
+    names = [row["name"] for row in store.own_refs().values()]
+    logs = [store.history(name) for name in names if name.startswith(last_run_name(""))]
+    return sorted((entry["run"] for log in logs for entry in log.all()), reverse=True)
