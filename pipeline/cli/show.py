@@ -9,12 +9,14 @@ import click
 from rich.text import Text
 
 from pipeline.asking.artifacts import find_record, holder, summary_of
+from pipeline.asking.rebuilding import Rebuilding, rebuilding_of
 from pipeline.asking.standing import standing_of
 from pipeline.cli.options import (
     console,
     existing,
     from_option,
     json_option,
+    next_command,
     options,
     print_json,
     store_option,
@@ -56,13 +58,15 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
     manifest = store.manifest(record.content_digest)
     pin = pinned(store, record.content_digest)
     digests = RememberedDigests()
-    summary = summary_of(store, record, digests)
+    lost = rebuilding_of(store, record)
+    summary = None if lost else summary_of(store, record, digests)
     place = redacted(holder(store, record).url)
     standing = standing_of(store, record)
     if as_json:
         files = [asdict(entry) for entry in manifest.files]
         row = {"record": asdict(record), "files": files, "summary": summary, "store": place}
-        print_json(row | standing.to_json() | {"pin": pin})
+        rebuilding = None if lost is None else lost.to_json()
+        print_json(row | standing.to_json() | {"pin": pin, "rebuilding": rebuilding})
         return 0
     screen = console()
     _print_record(record, screen, place=place)
@@ -76,10 +80,27 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
     if len(manifest.files) > _FILES:
         found.add_row(f"... and {len(manifest.files) - _FILES} more", "", "")
     screen.print(found)
+    if lost is not None:
+        _print_rebuilding(lost, screen)
     if summary is not None:
         print_summary(screen, summary)
     digests.save()
     return 0
+
+
+def _print_rebuilding(lost: Rebuilding, screen: Console) -> None:
+    """That no bytes are left, and which code makes them again."""
+    screen.print("no copy of these bytes is left", style="bold")
+    if lost.is_planned or lost.recipe is None:
+        screen.print("To build them again:")
+    else:
+        commit = f"commit {lost.commit}" if lost.commit else "code that is under no commit"
+        changes = " with local changes" if lost.commit and lost.has_local_changes else ""
+        screen.print(f"{lost.recipe} makes other bytes now. They were made by", markup=False)
+        screen.print(f"  run {lost.run}", markup=False)
+        screen.print(f"  {commit}{changes}", markup=False)
+        screen.print("To build them again, with the code of then:")
+    screen.print(f"  {next_command(lost.command)}", markup=False, soft_wrap=True)
 
 
 def _is_run_id(text: str) -> bool:

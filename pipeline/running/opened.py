@@ -49,8 +49,8 @@ class StoredArtifact:
         copy = self.store.copy(self.content_digest)
         if copy is None:
             msg = (
-                f"{where} has no copy left in {self.store.url}; rebuild it with: "
-                "seaglass rerun RECIPE STEP"
+                f"{where} has no copy left in {self.store.url}; "
+                f"what made it: seaglass show {self.content_digest[:12]}"
             )
             raise CorruptError(msg)
         manifest = self.store.manifest(self.content_digest)

@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.site.anonymity import Anonymizer
 from pipeline.site.overview import overview_document
+from pipeline.store.store import EVICTED
 
 RANDOM = "__import__('os').urandom(8).hex()"
 
@@ -61,7 +62,7 @@ def test_an_error_names_the_next_command_with_the_store_that_was_typed(ran, else
     artifact, run = command("show", "nothing-like-it"), command("cancel", "nowhere")
 
     assert artifact.err.endswith(f"; see: seaglass ls {typed}\n")
-    assert run.err.endswith(f"; see: seaglass ls --runs {typed}\n")
+    assert run.err.endswith(f": seaglass ls --runs {typed}\n")
 
 
 def test_a_failure_names_its_log_with_the_store_that_was_typed(elsewhere, recipe, project):
@@ -118,3 +119,62 @@ def test_diff_says_which_steps_the_second_run_did_not_reach(seaglass, recipe, ra
     answer = seaglass("diff", ran.json["run"], second)
 
     assert [line.endswith("-> not reached") for line in contents_of(answer)] == [True, True]
+
+
+def evict(project, record):
+    project.store.bury(record["content_digest"], record["attempt"], reason=EVICTED)
+
+
+def test_show_says_how_bytes_that_are_gone_are_built_again(seaglass, recipe, ran, project):
+    evict(project, seaglass("show", "count", "--json").json["record"])
+
+    text, row = seaglass("show", "count").out, seaglass("show", "count", "--json").json
+
+    command = f"rerun {recipe[0]} count --set path={project.text}"
+    assert text.endswith(f"To build them again:\n  seaglass {command}\n")
+    assert (row["summary"], row["rebuilding"]["command"]) == (None, command)
+
+
+def test_the_command_that_builds_bytes_again_does(seaglass, recipe, ran, project):
+    evict(project, seaglass("show", "count", "--json").json["record"])
+    command = seaglass("show", "count", "--json").json["rebuilding"]["command"]
+
+    answer = seaglass(*command.split(), "--on", "inline")
+
+    assert answer.code == 0
+    assert seaglass("show", "count", "--json").json["rebuilding"] is None
+
+
+def test_show_says_what_made_bytes_that_the_recipe_makes_no_more(seaglass, recipe, ran, project):
+    project.edit("bodies.py", "text = inputs", "number = 1\n    text = inputs")
+    seaglass("run", *recipe, "--set", "smallest=2", "--on", "inline", "--json")
+    evict(project, seaglass("show", "count@1", "--json").json["record"])
+
+    text = seaglass("show", "count@1").out
+
+    assert (
+        f"{recipe[0]} makes other bytes now. They were made by\n  run {ran.json['run']}\n" in text
+    )
+    assert "  code that is under no commit\n" in text
+    assert text.endswith(f"seaglass rerun {recipe[0]} count --set path={project.text}\n")
+
+
+def test_show_names_the_commit_of_bytes_that_are_gone(seaglass, recipe, project, monkeypatch):
+    git = {"git_commit": "c0ffee", "git_dirty": True}
+    monkeypatch.setattr("pipeline.provenance._git", lambda project: git)
+    seaglass("run", *recipe, "--on", "inline", "--json")
+    seaglass("run", *recipe, "--set", "smallest=2", "--on", "inline", "--json")
+    evict(project, seaglass("show", "count@1", "--json").json["record"])
+
+    assert "\n  commit c0ffee with local changes\n" in seaglass("show", "count@1").out
+
+
+def test_imported_bytes_that_are_gone_are_imported_again(seaglass, project):
+    assert seaglass("import", "notes", str(project.text)).code == 0
+    evict(project, seaglass("show", "notes", "--json").json["record"])
+    command = seaglass("show", "notes", "--json").json["rebuilding"]["command"]
+
+    answer = seaglass(*command.split())
+
+    assert answer.code == 0
+    assert seaglass("show", "notes", "--json").json["rebuilding"] is None
