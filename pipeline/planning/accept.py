@@ -33,6 +33,7 @@ class Predecessor:
     """An earlier definition of a step, and where it was met: a run, or a record."""
 
     definition: str
+    name: str
     body: str
     code_digest: str
     config: Any
@@ -43,6 +44,7 @@ def recorded(record: Record) -> Predecessor:
     """The definition behind a record."""
     return Predecessor(
         definition=record.definition,
+        name=record.name,
         body=record.body,
         code_digest=record.code_digest,
         config=record.config,
@@ -64,6 +66,7 @@ def last_definition(plan: Plan, title: str) -> Predecessor:
         if row["definition"] != now and _has_left_something(plan, title, row):
             return Predecessor(
                 definition=row["definition"],
+                name=row["name"],
                 body=row["body"],
                 code_digest=row["code_digest"],
                 config=row["config"],
@@ -92,12 +95,19 @@ def accept_step(plan: Plan, title: str, before: Predecessor, *, reason: str) -> 
     """Let the earlier definition count as good; returns the waiver's id and whether it is new.
 
     Raises:
-        UsageError: both are the same definition.
+        UsageError: both are the same definition, or the earlier one is that of another step.
 
     """
     now = plan.identity.definitions[title]
     if before.definition == now:
         msg = f"{title} has the definition of {before.where}: there is nothing to accept"
+        raise UsageError(msg)
+    step = plan.dag.nodes[title].step
+    if step.body != before.body and step.name != before.name:  # nor was it moved or renamed
+        msg = (
+            f"{title} has the body {step.body}, and {before.where} is of another step, "
+            f"{before.name}, with the body {before.body}; name a result of {step.name}"
+        )
         raise UsageError(msg)
     for held in plan.resolver.waivers.direct(now):
         if held.waiver.predecessor == before.definition:

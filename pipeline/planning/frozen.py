@@ -78,8 +78,9 @@ class FrozenSources:
             live = resolve_source(source, self._digests, where)
         except SourceError as error:
             msg = (
-                f"frozen source {where} must be read, for no store here has what its step made, "
-                f"and it is not there: {error}; name a store that has it with --from"
+                f"frozen source {where} must be read, for its step has to be computed (a rerun "
+                f"always reads its sources again), and it is not there: {error}; restore it, or, "
+                "for a run, name a store that has what the step made with --from"
             )
             raise SourceError(msg) from error
         if source_digest(live) == recorded.manifest_digest:

@@ -250,6 +250,31 @@ def test_the_plan_shows_what_was_accepted(seaglass, recipe, edited):
     assert steps["count"]["causes"] == ["accepted: only a number (count)"]
 
 
+def test_a_result_of_another_step_is_no_predecessor(seaglass, recipe, ran, project):
+    words = ["count", "--set", "smallest=2", "--predecessor", "read", "--reason", "as good"]
+
+    answer = seaglass("accept", recipe[0], *words, *recipe[1:])
+
+    assert answer.code == 2
+    assert f"count has the body {project.name}.bodies:count" in answer.err
+    assert f"another step, read, with the body {project.name}.bodies:read" in answer.err
+    assert project.store.adapter.list("v1/waivers") == []
+
+
+def test_a_body_that_was_moved_has_its_predecessor(seaglass, recipe, ran, project):
+    project.write({"moved.py": "from PACKAGE.bodies import count\n"})
+    project.edit("steps.py", "PACKAGE.bodies:count".replace("PACKAGE", project.name),
+                 f"{project.name}.moved:count")  # fmt: skip
+
+    answer = seaglass(
+        "accept", recipe[0], "count", *recipe[1:], "--predecessor", "count", "--reason", "moved",
+        "--json",
+    )  # fmt: skip
+
+    assert answer.code == 0
+    assert answer.json[0]["is_new"] is True
+
+
 def test_show_tells_the_waiver_of_an_input_and_of_the_predecessor(seaglass, recipe, edited):
     accept(seaglass, recipe, "count", "--reason", "only a number")
     edited.edit("bodies.py", '"facts": {"total": 3}', '"facts": {"total": 4}')

@@ -272,6 +272,17 @@ def test_run_without_frozen_says_that_the_files_are_gone(seaglass, recipe, proje
     assert len(answer.err.splitlines()) == 1
 
 
+def test_a_rerun_without_the_files_says_that_it_reads_them_again(seaglass, recipe, project):
+    project.run()
+    shutil.rmtree(project.text)
+
+    answer = seaglass("rerun", *recipe, "read", "--frozen", "--on", "inline")
+
+    assert answer.code == 1
+    assert "read.text must be read, for its step has to be computed (a rerun always" in answer.err
+    assert "no store here has" not in answer.err
+
+
 def test_rerun_tells_of_frozen_where_a_source_has_changed(seaglass, recipe, project):
     project.run()
     (project.text / "a.txt").write_text("another text")
