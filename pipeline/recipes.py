@@ -11,7 +11,6 @@ import importlib
 import importlib.util
 import inspect
 import sys
-import traceback
 import typing
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
@@ -22,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.code.roots import OWN_NAMES, find_roots
 from pipeline.errors import RecipeError, SeaglassError
 from pipeline.paths import checked_label
-from pipeline.redaction import MIN_CHARS, names_a_secret, redacted, remember
-from pipeline.running.logs import shortened
+from pipeline.redaction import MIN_CHARS, names_a_secret, remember
+from pipeline.running.failures import describe
 from pipeline.step import Step
 
 if TYPE_CHECKING:
@@ -73,15 +72,8 @@ def _call(function: Callable[..., Any], values: dict[str, Any], spec: str) -> An
     except SeaglassError:
         raise
     except (Exception, SystemExit) as error:
-        msg = f"recipe {spec} cannot be built: {_told(error)}"
+        msg = f"recipe {spec} cannot be built: {describe(error)}"
         raise RecipeError(msg) from error
-
-
-def _told(error: BaseException) -> str:
-    """What a recipe raised, and where. `--debug` shows the traceback."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {shortened(redacted(str(error)))}{place}"
 
 
 def _locate(spec: str) -> tuple[str, str, Path]:
@@ -136,7 +128,7 @@ def _import(module_name: str, spec: str) -> Any:
     except SeaglassError:
         raise
     except (Exception, SystemExit) as error:
-        msg = f"recipe {spec} cannot be imported: {_told(error)}"
+        msg = f"recipe {spec} cannot be imported: {describe(error)}"
         raise RecipeError(msg) from error
 
 
@@ -156,7 +148,7 @@ def _function(module: Any, name: str, spec: str) -> Callable[..., Any]:
 
 
 def _settings(function: Callable[..., Any], settings: Sequence[str], spec: str) -> dict[str, Any]:
-    parameters = inspect.signature(function).parameters
+    parameters = _dials(function)
     values: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -181,6 +173,13 @@ def _settings(function: Callable[..., Any], settings: Sequence[str], spec: str) 
             msg = f"recipe {spec} needs a value for {name!r}: --set {name}=..."
             raise RecipeError(msg)
     return values
+
+
+def _dials(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The parameters that a setting can name: neither `*rest` nor `**options`."""
+    gathering = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = inspect.signature(function).parameters
+    return {name: one for name, one in parameters.items() if one.kind not in gathering}
 
 
 def _hint(function: Callable[..., Any], name: str) -> Any:

@@ -31,6 +31,9 @@ def describe(error: BaseException) -> str:
     """One line for people: our own messages as they are, others with their type and place."""
     if isinstance(error, SeaglassError):
         return str(error)
+    text = str(error)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {shortened(redacted(str(error)))}{place}"
+    if isinstance(error, SyntaxError) and error.filename:  # the last frame is the compiler's
+        text, place = error.msg, f" ({Path(error.filename).name}:{error.lineno})"
+    return f"{type(error).__name__}: {shortened(redacted(text))}{place}"

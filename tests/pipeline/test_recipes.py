@@ -52,6 +52,10 @@ RECIPE = """
         return step("alone", label="b")
 
 
+    def gathers(*rest, **options):
+        return step()
+
+
     def several():
         return [step("one"), step("two")]
 
@@ -235,6 +239,23 @@ def test_a_module_that_the_recipe_misses_is_named(folder):
 def test_a_recipe_that_cannot_be_imported_says_why(folder, text, message):
     with pytest.raises(RecipeError, match=rf"cannot be imported: .*{message}"):
         load_recipe(write(folder, text))
+
+
+def test_a_syntax_error_is_told_with_its_own_place(folder):
+    recipe = write(folder, "X = 1\n\ndef dag(:\n    pass\n")
+
+    with pytest.raises(RecipeError) as refusal:
+        load_recipe(recipe)
+
+    assert str(refusal.value).endswith(f"({recipe}:3)")
+    assert "frozen" not in str(refusal.value)
+
+
+def test_parameters_that_gather_the_rest_are_no_dials(recipe):
+    assert load_recipe(f"{recipe}:gathers").settings == {}
+
+    with pytest.raises(RecipeError, match="has no setting 'rest'; it takes none"):
+        load_recipe(f"{recipe}:gathers", ["rest=1"])
 
 
 @pytest.mark.parametrize("name", ["json.py", "click.py"])
