@@ -19,7 +19,7 @@ import traceback
 from collections import Counter, deque
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,7 @@ class RayExecutor:
             msg = f"Ray at {address!r} cannot be reached: {error}; use --on local or --on inline"
             raise UsageError(msg) from error
         self._is_local = address == "local"
+        _cpus_here.cache_clear()  # another Ray than the last one of this process
         self._handles = itertools.count()
         self._running: dict[ray.ObjectRef[Any], int] = {}
         self._refused: list[tuple[int, Outcome]] = []
@@ -332,7 +333,13 @@ def _resources(task: StepTask, *, is_local: bool) -> dict[str, Any]:
 
 
 def _at_most(cpus: float) -> float:
-    return min(cpus, _cluster().get("CPU", cpus))
+    return min(cpus, _cpus_here() or cpus)
+
+
+@cache
+def _cpus_here() -> float:
+    """CPUs of the Ray of this machine, which has one node for ever: a question costs 2 ms."""
+    return _cluster().get("CPU", 0)
 
 
 def _environment(task: StepTask) -> dict[str, Any]:

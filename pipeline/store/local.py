@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from io import FileIO
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from pipeline.errors import StoreError
-from pipeline.store.adapter import checked_key, in_parallel, storage_faults
+from pipeline.store.adapter import checked_key, storage_faults
 from pipeline.store.layout import is_believed_later, may_be_lost
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _TEMPORARY = ".tmp-"
+_SYNCERS = 4
 
 
 class LocalAdapter:
@@ -169,7 +173,18 @@ def _temporary(target: Path) -> Path:
 
 def _sync(*paths: Path) -> None:
     """Bring files and folders to the disk, side by side: waiting is all there is to it."""
-    in_parallel(_sync_one, paths)
+    found = list(dict.fromkeys(paths))
+    if len(found) == 1:
+        _sync_one(found[0])
+    else:
+        deque(_syncers(os.getpid()).map(_sync_one, found), maxlen=0)
+
+
+@cache
+def _syncers(pid: int) -> ThreadPoolExecutor:
+    """Threads that wait for the disk. By pid, for a forked child has none of its parent's."""
+    del pid
+    return ThreadPoolExecutor(_SYNCERS, thread_name_prefix="sync")
 
 
 def _sync_one(path: Path) -> None:
