@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pipeline.encoding import digest
-from pipeline.errors import RecipeError, StepError, StoreError
-from pipeline.paths import checked_path
+from pipeline.errors import RecipeError, StepError, UsageError
+from pipeline.paths import checked_path, missing_file
 from pipeline.running.logs import shortened
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class FolderArtifact:
         """The file itself."""
         file = self.root / checked_path(path)
         if not file.is_file():
-            msg = f"no file {path!r} in {self.root}; it holds {self.paths()[:8]}"
-            raise StoreError(msg)
+            raise UsageError(missing_file(str(self.root), path, self.paths()))
         return file
 
     def read_bytes(self, path: str) -> bytes:

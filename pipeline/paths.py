@@ -19,6 +19,7 @@ _RESERVED = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
 }
 _MAX_PART_BYTES = 200
 _MAX_NAME_BYTES = 1_000
+_SHOWN = 8
 
 
 def checked_path(path: str) -> str:
@@ -51,6 +52,20 @@ def _problem(path: str) -> str | None:
         if part.endswith((" ", ".")):
             return f"has the part {part!r}, which ends in a dot or space"
     return None
+
+
+def missing_file(where: str, path: str, known: Iterable[str]) -> str:
+    """What to tell who asks an artifact for a file that it does not hold.
+
+    >>> missing_file("artifact count", "count.json", ["counts.json"])
+    "artifact count has no file 'count.json'; did you mean 'counts.json'? It holds counts.json"
+    """
+    names = sorted(known)
+    shown = ", ".join(names[:_SHOWN]) or "none"
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    near = difflib.get_close_matches(path, names, n=1)
+    hint = f"did you mean {near[0]!r}? It holds" if near else "it holds"
+    return f"{where} has no file {path!r}; {hint} {shown}{more}"
 
 
 def checked_label(name: str) -> str:

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from pipeline.errors import CorruptError, StoreError, UsageError
-from pipeline.paths import checked_path, matching
+from pipeline.paths import checked_path, matching, missing_file
 from pipeline.store import layout
 from pipeline.store.adapter import storage_faults
 from pipeline.store.objects import FileEntry, Location, Manifest
@@ -181,8 +181,7 @@ class StoredFiles:
 
     def _entry(self, path: str) -> FileEntry:
         if path not in self._entries:
-            msg = f"{self._where} has no file {path!r}; it holds {sorted(self._entries)[:8]}"
-            raise StoreError(msg)
+            raise UsageError(missing_file(self._where, path, self._entries))
         return self._entries[path]
 
     def _cached(self, entry: FileEntry, key: str, folder: Path) -> Path:

@@ -45,6 +45,11 @@ FORK_BODIES = """
         raise ConnectionError("no network")
 
 
+    def misread(config, inputs, output):
+        CALLS.append("fail")
+        inputs["m"].read_json("b.txt")
+
+
     def fail_twice(config, inputs, output):
         CALLS.append("fail")
         if len(CALLS) < 3:
@@ -122,6 +127,17 @@ def test_an_error_of_the_user_is_not_tried_again(fork):
     fork.run()
 
     assert calls_of(fork) == ["fail"]
+
+
+def test_a_file_that_an_input_does_not_hold_is_an_error_of_the_user(fork):
+    fork.edit("recipe.py", 'step("broken", "fail")', 'step("broken", "misread", m=step("first"))')
+
+    result = fork.run()
+    (failure,) = result.failures
+
+    assert calls_of(fork) == ["fail"]
+    assert failure.failure == "user"
+    assert "has no file 'b.txt'; did you mean 'a.txt'? It holds a.txt" in failure.message
 
 
 def test_a_fault_of_the_storage_is_tried_again_as_often_as_the_step_allows(fork):
