@@ -11,13 +11,14 @@ import ctypes
 import itertools
 import logging
 import os
+import re
 import signal
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter, deque
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -54,6 +55,11 @@ if TYPE_CHECKING:
 _CANCEL_GRACE_S = 10.0
 _POLL_S = 0.5
 _SHARD_TRIES = 4
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_CRASHED = (  # all that Ray says in the driver is where its own logs lie
+    "the worker's process ended without a word: it was killed (out of memory?), crashed in native "
+    "code, or its body ended it; what it logged before is in: seaglass show RUN"
+)
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -63,6 +69,7 @@ class RayExecutor:
     def __init__(self, address: str, code: Path) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        os.environ.setdefault("RAY_COLOR_PREFIX", "0")
         options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
             with _own_sigterm():
@@ -77,6 +84,9 @@ class RayExecutor:
         except (ConnectionError, RuntimeError, ValueError) as error:
             msg = f"Ray at {address!r} cannot be reached: {error}; use --on local or --on inline"
             raise UsageError(msg) from error
+        # Ray prints what it has to say of dead workers; stdout is the verb's, which may print JSON.
+        self._stdout = redirect_stdout(sys.stderr)
+        self._stdout.__enter__()
         self._is_local = address == "local"
         _cpus_here.cache_clear()  # another Ray than the last one of this process
         self._handles = itertools.count()
@@ -126,7 +136,10 @@ class RayExecutor:
 
     def close(self) -> None:
         """Leave the cluster; a local one ends."""
-        ray.shutdown()
+        try:
+            ray.shutdown()
+        finally:
+            self._stdout.__exit__(None, None, None)
 
 
 def _end_with_raylet() -> None:
@@ -362,11 +375,9 @@ def _outcome(reference: ray.ObjectRef[Any]) -> Any:
         return Outcome(state="failed", failure="memory", message=_first_line(error))
     except (ray_errors.TaskCancelledError, KeyboardInterrupt) as error:
         return Outcome(state="cancelled", message=_first_line(error))
-    except (
-        ray_errors.WorkerCrashedError,
-        ray_errors.NodeDiedError,
-        ray_errors.ObjectLostError,
-    ) as error:
+    except ray_errors.WorkerCrashedError:
+        return Outcome(state="failed", failure="node", message=_CRASHED)
+    except (ray_errors.NodeDiedError, ray_errors.ObjectLostError) as error:
         return Outcome(state="failed", failure="node", message=_first_line(error))
     except ray_errors.RayTaskError as error:
         cause = error.cause
@@ -376,4 +387,5 @@ def _outcome(reference: ray.ObjectRef[Any]) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    return redacted((str(error).strip() or type(error).__name__).splitlines()[0])
+    text = _COLOURS.sub("", str(error)).strip() or type(error).__name__
+    return redacted(text.splitlines()[0])
