@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -21,11 +21,11 @@ from pipeline.cli.options import (
     print_json,
     store_option,
 )
+from pipeline.cli.show_run import print_run
 from pipeline.cli.standing import print_standing
 from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.digests import RememberedDigests
 from pipeline.redaction import redacted
-from pipeline.running.cancel import described
 from pipeline.running.diary import read_events
 from pipeline.shown import TYPE_KEY, flat
 from pipeline.store import layout
@@ -50,9 +50,8 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
     """
     store = existing(store_url, upstream)
     for one in store.all if _is_run_id(artifact) else ():
-        run = one.read_own(layout.run(artifact, "plan.json"))
-        if run is not None:
-            _show_run(one, artifact, run, as_json=as_json)
+        if one.read_own(layout.run(artifact, "plan.json")) is not None:
+            _show_run(one, artifact, as_json=as_json)
             return 0
     record = find_record(store, artifact)
     manifest = store.manifest(record.content_digest)
@@ -86,6 +85,15 @@ def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: b
         print_summary(screen, summary)
     digests.save()
     return 0
+
+
+def _show_run(store: Store, run_id: str, *, as_json: bool) -> None:
+    if not as_json:
+        print_run(store, run_id, console())
+        return
+    plan, end = (store.read(layout.run(run_id, name)) for name in ("plan.json", "end.json"))
+    events = read_events(store, run_id)
+    print_json({"run": run_id, "plan": plan, "end": end, "events": events})
 
 
 def _print_rebuilding(lost: Rebuilding, screen: Console) -> None:
@@ -139,30 +147,3 @@ def _print_record(record: Record, screen: Console, *, place: str) -> None:
     width = max(map(len, lines))
     for label, text in lines.items():
         screen.print(f"{label:<{width}}  {text}", markup=False, soft_wrap=True)
-
-
-def _show_run(store: Store, run_id: str, plan: dict[str, Any], *, as_json: bool) -> None:
-    end = store.read(layout.run(run_id, "end.json"))
-    events = read_events(store, run_id)
-    if as_json:
-        print_json({"run": run_id, "plan": plan, "end": end, "events": events})
-        return
-    screen = console()
-    state = end["state"] if end else "not ended (running, or its driver is gone)"
-    if end and end.get("by"):
-        state = described(end["by"])
-    screen.print(f"run {run_id} of {plan['recipe']}: {state}", markup=False, soft_wrap=True)
-    for failure in end["failures"] if end else ():
-        what = f"step {failure['title']} failed ({failure['failure']}): {failure['message']}"
-        screen.print(what, markup=False, soft_wrap=True)
-    for event in events:
-        body = event["body"] or {}
-        if event["kind"] == "metrics":
-            continue
-        text = body.get("line") if event["kind"] == "log" else _facts(body)
-        writer = event["writer"].rsplit(".", 2 if ".shard-" in event["writer"] else 1)[0]
-        screen.print(f"{writer:<16} {event['kind']:<16} {text}", markup=False, soft_wrap=True)
-
-
-def _facts(body: dict[str, Any]) -> str:
-    return " ".join(f"{key}={value}" for key, value in body.items() if value is not None)

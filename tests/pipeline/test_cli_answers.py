@@ -1,5 +1,7 @@
 """What the asking verbs say once results have been replaced, evicted or left out of a run."""
 
+import re
+
 import pytest
 
 from pipeline.site.anonymity import Anonymizer
@@ -178,3 +180,39 @@ def test_imported_bytes_that_are_gone_are_imported_again(seaglass, project):
 
     assert answer.code == 0
     assert seaglass("show", "notes", "--json").json["rebuilding"] is None
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let the command believe that a terminal of 80 columns reads it."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+
+
+def test_show_tells_when_what_happened_in_a_run(seaglass, ran):
+    lines = seaglass("show", ran.json["run"]).out.splitlines()
+
+    days = [line for line in lines if re.fullmatch(r"\d{4}-\d\d-\d\d UTC", line)]
+    events = lines[lines.index(days[0]) + 1 :]
+    assert len(days) == 1
+    assert all(re.match(r"\d\d:\d\d:\d\d (run|read|count|total) ", line) for line in events)
+
+
+def test_show_of_a_run_names_the_cached_steps(seaglass, recipe, ran):
+    again = seaglass("run", *recipe, "--set", "smallest=2", "--on", "inline", "--json").json["run"]
+
+    assert "\ncached: read\n" in seaglass("show", again).out
+
+
+def test_show_of_a_run_fits_into_eighty_columns_of_a_terminal(seaglass, ran, terminal):
+    lines = seaglass("show", ran.json["run"]).out.splitlines()
+
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_show_of_a_run_leaves_the_lines_of_a_log_whole_for_a_pipe(seaglass, recipe, project):
+    said = "word " * 40 + "end"
+    project.edit("bodies.py", "counts = inputs", f"print({said!r})\n    counts = inputs")
+    run = seaglass("run", *recipe, "--on", "inline", "--json").json["run"]
+
+    assert said in seaglass("show", run).out

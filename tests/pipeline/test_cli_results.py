@@ -312,7 +312,8 @@ def test_cancel_of_a_run_whose_driver_is_gone_closes_it(seaglass, project):
 def test_show_of_a_cancelled_run_says_who_and_why(seaglass, project):
     run_id = layout.new_id()
     project.store.prepare()
-    project.store.create(layout.run(run_id, "plan.json"), {"recipe": "lab:dag"})
+    plan = {"recipe": "lab:dag", "wanted": [], "steps": {}}
+    project.store.create(layout.run(run_id, "plan.json"), plan)
     seaglass("cancel", run_id, "--reason", "nobody there")
 
     text = seaglass("show", run_id).out
