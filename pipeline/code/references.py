@@ -25,7 +25,7 @@ from pipeline.code.scopes import (
 from pipeline.code.syntax import children
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pipeline.code.imports import Place
     from pipeline.code.simplify import Declared
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _DOTTED = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 BODY_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _PROGRAM = re.compile(rf"(?:^|\s)-m\s+({_DOTTED})(?:\s|$)|(?:^|\s)(?:\./)?([\w/]+)\.py(?:\s|$)")
+_IMPORTED = re.compile(rf"(?:\bfrom\s+({_DOTTED})\s+)?\bimport\s+([\w., ]+)")
 _COMPUTED_PROGRAM = re.compile(r"(?:^|\s)-m\s+[\w.]*$")
 _PYTHON = Target("sys", ("executable",))
 _LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr", "vars"})
@@ -201,16 +202,27 @@ def _visit_sequence(walk: _Walk, node: ast.List | ast.Tuple, scope: Scope | None
 def _note_words(walk: _Walk, items: list[ast.expr]) -> None:
     """A list or a call may hold the words of a command: `["python", "-m", "lab.tool"]`.
 
-    A computed name of a module is dispatch, like any other that Python itself is started with.
+    Of a text after `-c` those modules count that it imports. What is computed there is dispatch,
+    like any other that Python itself is started with.
     """
     for item, following in pairwise(items):
-        if item.__class__ is not ast.Constant or item.value != "-m":
+        option = getattr(item, "value", None)
+        if option not in ("-m", "-c"):
             continue
-        module = getattr(following, "value", None)
-        if isinstance(module, str):
-            walk.found.programs.setdefault(module, following.lineno)
+        text = getattr(following, "value", None)
+        if isinstance(text, str):
+            for module in [text] if option == "-m" else _imported_in(text):
+                walk.found.programs.setdefault(module, following.lineno)
         elif any("python" in str(getattr(word, "value", "")) for word in items):
             walk.refer([_PYTHON], following.lineno)
+
+
+def _imported_in(text: str) -> Iterator[str]:
+    """The modules that a text imports, as far as words tell; more names than modules."""
+    for module, names in _IMPORTED.findall(text):
+        yield module
+        for name in re.findall(_DOTTED, names):
+            yield f"{module}.{name}" if module else name
 
 
 def _visit_call(walk: _Walk, node: ast.Call, scope: Scope | None) -> None:

@@ -172,6 +172,10 @@ COMMANDS = {
     "a text with values": 'f"python -m lab.tool {c}"',
     "a computed name": '["python", "-m", c.tool]',
     "a text with a computed name": 'f"python -m lab.{c} now"',
+    "a program in the command": '["python3", "-c", "import sys; import lab.tool; lab.tool.work()"]',
+    "a program that imports from": '("python3", "-c", "from lab.tool import work")',
+    "a program that imports two": '("python3", "-c", "import sys, lab.tool as t; t.work()")',
+    "a program that imports a module of a package": '["python", "-c", "from lab import tool"]',
     "a path": '["python", "lab/tool.py"]',
     "a path in a line": '"python ./lab/tool.py x"',
 }
