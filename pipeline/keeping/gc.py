@@ -33,7 +33,7 @@ from pipeline.store.condemned import (
 from pipeline.store.leases import live_leases
 from pipeline.store.needed import Needed, read_needed
 from pipeline.store.parts import bury_part
-from pipeline.store.store import EVICTED
+from pipeline.store.store import EVICTED, UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,10 +151,15 @@ class Collector:
         ]
 
     def _seal(self, census: Census, copy: CopyId) -> dict[str, Any]:
-        """The record in the seal of the attempt that wrote a copy; empty where it has none."""
+        """The record in the seal of the attempt that wrote a copy; empty where it has none.
+
+        One that cannot be read may have been that of an import, so it counts as one.
+        """
         if copy not in self._seals:
             end = self._store.end(census.ended[copy.attempt], copy.attempt)
-            self._seals[copy] = {} if end is None or end.record is None else end.record
+            is_lost = end is not None and end.state == UNREADABLE
+            sealed = None if end is None else end.record
+            self._seals[copy] = {"body": IMPORTED} if is_lost else sealed or {}
         return self._seals[copy]
 
     def _finish_others(self, own: Condemned) -> list[CopyId]:

@@ -14,6 +14,7 @@ from pipeline.errors import CorruptError
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
 from pipeline.store.census import copy_key, is_plain_file
+from pipeline.store.objects import Location, build
 from pipeline.store.parts import live_keys, read_part
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Sweep:
     def _named_by_copy(self, copy: CopyId) -> frozenset[str]:
         key = copy_key(copy)
         row = None if key in self._buried else self._store.read_own(key)
-        return frozenset() if row is None else frozenset(row["keys"].values())
+        return frozenset() if row is None else frozenset(build(Location, row, key).keys.values())
 
     def _named_by_pieces(self, action: str) -> frozenset[str]:
         keys = [key for key in live_keys(self._store, action) if key not in self._buried]

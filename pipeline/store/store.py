@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 EVICTED, CORRUPT = "evicted", "corrupt"  # what a tombstone says
+UNREADABLE = "unreadable"  # how an attempt has ended whose end cannot be read
 
 
 class Copy(NamedTuple):
@@ -221,7 +222,7 @@ class Store:
         try:
             return None if data is None else End.from_bytes(data, f"{self.url}/{key}")
         except CorruptError as error:  # the fence stands; what it said is lost
-            return End(state="unreadable", attempt=attempt, message=str(error))
+            return End(state=UNREADABLE, attempt=attempt, message=str(error))
 
     def ends(self, action_key: str) -> list[End]:
         """How all attempts at an action ended, oldest first."""

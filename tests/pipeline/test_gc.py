@@ -334,6 +334,34 @@ def test_imported_bytes_stay_for_no_one_could_build_them_again(store, tmp_path):
     assert store.copy(first.record.content_digest) is not None
 
 
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_imported_bytes_stay_even_where_their_seal_cannot_be_read(store, tmp_path, text):
+    letters = make_letters(tmp_path / "letters")
+    first = take(store, letters).record
+    (letters / "a.txt").write_bytes(b"another text")
+    take(store, letters)
+    for key in store.adapter.list("v1/attempts"):
+        if key.endswith(f"{first.attempt}/end.json"):
+            store.adapter.local_path(key).write_text(text)
+
+    collect(store)
+
+    assert store.copy(first.content_digest) is not None
+
+
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_a_location_that_cannot_be_read_costs_no_other_copy_its_bytes(project, moved_on, text):
+    first, second = moved_on
+    old = first.records["count"]
+    location = layout.location(old.content_digest, old.attempt)
+    project.store.adapter.local_path(location).write_text(text)
+
+    collect(project.store)
+
+    assert project.store.copy(second.records["count"].content_digest) is not None
+    assert whole(project.store)
+
+
 def test_work_under_way_is_left_alone(store, monkeypatch):
     task = make_task(store.url)
     seen = []
