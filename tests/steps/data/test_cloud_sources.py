@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.errors import SourceError
 from pipeline.folder import run_body
-from pipeline.opened import ResolvedSource
+from pipeline.running.opened import ResolvedSource
 from steps.data import remote_files
 from steps.data.download import DownloadConfig
 from steps.data.download_body import run

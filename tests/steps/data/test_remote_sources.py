@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.errors import SourceError
 from pipeline.folder import run_body
-from pipeline.opened import ResolvedSource
+from pipeline.running.opened import ResolvedSource
 from steps.data import remote_files
 from steps.data.download import DownloadConfig
 from steps.data.download_body import run
@@ -166,7 +166,7 @@ import json, sys
 from dataclasses import asdict
 from pathlib import Path
 from pipeline.folder import run_body
-from pipeline.opened import ResolvedSource
+from pipeline.running.opened import ResolvedSource
 from steps.data import hub_dataset
 from steps.data.download import DownloadConfig
 from steps.data.download_body import run
