@@ -54,13 +54,12 @@ def rebuilding_of(store: Store, record: Record) -> Rebuilding | None:
 
 def _command(record: Record, plan: dict[str, Any] | None) -> str:
     if record.body == BODY:
-        words = (record.title, record.sources[0].provenance["location"])
-        return f"import {shlex.join(words)}"
+        return f"import {shlex.join((record.title, record.sources[0].provenance['location']))}"
     if plan is None:
         return f"rerun RECIPE {shlex.quote(record.title)}"
-    words = [shlex.quote(word) for word in (plan["recipe"], record.title)]
+    quoted = [shlex.quote(word) for word in (plan["recipe"], record.title)]
     settings = (shlex.quote(f"{name}={value}") for name, value in plan["settings"].items())
-    return " ".join(["rerun", *words, *(f"--set {setting}" for setting in settings)])
+    return " ".join(["rerun", *quoted, *(f"--set {setting}" for setting in settings)])
 
 
 def _is_planned(store: Store, record: Record, recipe: str) -> bool:
