@@ -1,12 +1,10 @@
 """gc takes what nothing needs, and nothing else; what is taken can be built again."""
 
 import dataclasses
-import re
 from pathlib import Path
 
 import pytest
 
-from pipeline.errors import CorruptError
 from pipeline.keeping.gc import Collector
 from pipeline.process import this_process
 from pipeline.provenance import person
@@ -16,7 +14,6 @@ from pipeline.store.census import live_copies
 from pipeline.store.leases import Lease
 from pipeline.store.objects import dump
 from pipeline.store.pins import pin, unpin
-from pipeline.store.promotions import promote
 from tests.pipeline.faulty import make_task, try_once
 from tests.pipeline.imports import make_letters, take
 
@@ -152,59 +149,6 @@ def test_a_pin_keeps_what_no_name_points_at_until_it_is_removed(project, moved_o
 
     assert kept is not None
     assert store.copy(old.content_digest) is None
-
-
-@pytest.mark.parametrize("text", ["", "{}"])
-def test_a_pin_that_cannot_be_read_keeps_the_bytes(project, moved_on, text):
-    store, old = project.store, moved_on[0].records["count"]
-    pin(store, old, reason="the figure of the paper", by=person())
-    entry = f"{layout.pins(old.content_digest)}/00000001.json"
-    store.adapter.local_path(entry).write_text(text)
-
-    collect(store)
-
-    assert store.copy(old.content_digest) is not None
-
-
-def name_of(store, moved_on):
-    return layout.ref("count", len(store.adapter.list(layout.refs("count"))))
-
-
-def promotion_of(store, moved_on):
-    record = moved_on[1].records["count"]
-    promote(store, record, record.attempt, reason="a better one", by=person())
-    return layout.promotion(record.action_key, 1)
-
-
-def open_lease(store, moved_on):
-    Lease(store, "a-run").hold([moved_on[0].records["count"].content_digest])
-    return layout.lease("a-run")
-
-
-def end_of_last_run(store, moved_on):
-    return layout.run(moved_on[1].run_id, "end.json")
-
-
-@pytest.mark.parametrize("text", ["", "{}"])
-@pytest.mark.parametrize("root", [name_of, promotion_of, open_lease, end_of_last_run])
-def test_a_root_that_cannot_be_read_stops_gc_before_anything_goes(project, moved_on, root, text):
-    store = project.store
-    key = root(store, moved_on)
-    store.adapter.local_path(key).write_text(text)
-    before = store.adapter.list("v1")
-
-    with pytest.raises(CorruptError, match=f"gc stops before .*{re.escape(key)}.*seaglass verify"):
-        collect(store)
-
-    assert store.adapter.list("v1") == before
-
-
-def test_an_old_entry_that_cannot_be_read_stops_no_gc(project, moved_on):
-    project.store.adapter.local_path(layout.ref("count", 1)).write_text("")
-
-    found = collect(project.store)
-
-    assert found.copies
 
 
 def test_of_two_equal_copies_the_newest_stays(project):
