@@ -58,7 +58,7 @@ _SHARD_TRIES = 4
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CRASHED = (  # all that Ray says in the driver is where its own logs lie
     "the worker's process ended without a word: it was killed (out of memory?), crashed in native "
-    "code, or its body ended it; what it logged before is in: seaglass show RUN"
+    "code, or its body ended it; what had reached the store by then is in: seaglass show RUN"
 )
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -81,7 +81,7 @@ class RayExecutor:
                     logging_level=logging.ERROR,
                     **options,
                 )
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except Exception as error:  # Ray raises what it likes, a time-out as a bare Exception
             msg = f"Ray at {address!r} cannot be reached: {error}; use --on local or --on inline"
             raise UsageError(msg) from error
         # Ray prints what it has to say of dead workers; stdout is the verb's, which may print JSON.
@@ -377,7 +377,11 @@ def _outcome(reference: ray.ObjectRef[Any]) -> Any:
         return Outcome(state="cancelled", message=_first_line(error))
     except ray_errors.WorkerCrashedError:
         return Outcome(state="failed", failure="node", message=_CRASHED)
-    except (ray_errors.NodeDiedError, ray_errors.ObjectLostError) as error:
+    except (
+        ray_errors.LocalRayletDiedError,
+        ray_errors.NodeDiedError,
+        ray_errors.ObjectLostError,
+    ) as error:
         return Outcome(state="failed", failure="node", message=_first_line(error))
     except ray_errors.RayTaskError as error:
         cause = error.cause
