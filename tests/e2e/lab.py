@@ -29,7 +29,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = Path(__file__).with_name("crash_lab")
-COMMAND = [sys.executable, "-c", "from pipeline.cli.main import main; main()"]
+# As from a terminal: what is started in the background of a script ignores Ctrl-C.
+MAIN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pipeline.cli.main import main
+main()
+"""
+COMMAND = [sys.executable, "-c", MAIN]
 LIMIT_S = 90.0
 
 
