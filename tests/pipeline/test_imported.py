@@ -6,7 +6,7 @@ import pytest
 from pipeline.asking.artifacts import artifact_of
 from pipeline.asking.lineage import source_files, walk_up
 from pipeline.digests import RememberedDigests
-from pipeline.errors import RecipeError, SourceError, UsageError
+from pipeline.errors import RecipeError, UsageError
 from pipeline.imported import MISSING, imported, keys_of
 from pipeline.keeping.importing import Wanted
 from pipeline.planning.codebase import Codebase
@@ -139,7 +139,7 @@ def test_what_lies_in_a_bucket_becomes_an_artifact(store, letters, cloud, reques
 
 @pytest.mark.emulator
 def test_an_object_that_is_not_in_the_bucket_is_refused(store, s3_url):
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(UsageError, match=r"nothing lies at s3://\S+/nothing; import takes a file"):
         take(store, f"{s3_url}/nothing")
 
 

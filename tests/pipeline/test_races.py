@@ -181,14 +181,29 @@ def test_a_submitter_that_is_killed_anywhere_holds_no_one_up(players, tmp_path, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("skew_s", [-3600.0, 3600.0])
-@pytest.mark.parametrize("limit_s", [submitter.PATIENT_S, submitter.IMPATIENT_S])
-def test_clocks_an_hour_apart_have_no_effect(tmp_path, skew_s, limit_s):
+def test_clocks_an_hour_apart_have_no_effect(tmp_path, skew_s):
     traces = []
     for name, skew in (("agree", 0.0), ("differ", skew_s)):
         pair = [Player("ada"), Player("bob", skew_s=skew)]
-        referee, _ = race(pair, tmp_path / name / "store", ("clock", 5), (limit_s,), (limit_s,))
+        limits = (submitter.PATIENT_S,)
+        referee, _ = race(pair, tmp_path / name / "store", ("clock", 5), limits, limits)
         traces.append(referee.trace)
         for player in pair:
             player.close()
 
     assert traces[0] == traces[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("skew_s", [-3600.0, 3600.0])
+def test_clocks_an_hour_apart_have_no_effect_on_what_an_impatient_observer_leaves(tmp_path, skew_s):
+    pair = [Player("ada"), Player("bob", skew_s=skew_s)]
+    limits = (submitter.IMPATIENT_S,)  # judged between two beats: which ones, the machine decides
+
+    referee, _ = race(pair, tmp_path / "store", ("clock", 5), limits, limits)
+
+    for player in pair:
+        player.close()
+    assert referee.action_keys()
+    for action_key in referee.action_keys():
+        assert_history(referee.store, action_key)
