@@ -7,8 +7,6 @@ import unicodedata
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-import fsspec
-
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,21 +82,6 @@ def checked_label(name: str) -> str:
     else:
         return normal
     msg = f"name {name[:60]!r} {problem}"
-    raise UsageError(msg)
-
-
-def checked_protocol(url: str) -> str:
-    """A URL that some storage answers to, as far as its protocol tells, or an error.
-
-    >>> checked_protocol("gs://bucket/x")
-    'gs://bucket/x'
-    """
-    protocol = url.partition("://")[0].rpartition("::")[2]
-    if protocol in fsspec.available_protocols():
-        return url
-    near = difflib.get_close_matches(protocol, fsspec.available_protocols(), n=1)
-    hint = f"did you mean {near[0]}://?" if near else "give a path, or gs://, s3://, https://..."
-    msg = f"{url}: no storage is known as {protocol}://; {hint}"
     raise UsageError(msg)
 
 

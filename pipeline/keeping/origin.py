@@ -18,7 +18,8 @@ from urllib.parse import unquote, urlsplit
 import fsspec
 
 from pipeline.errors import SeaglassError, SourceError, UsageError
-from pipeline.paths import checked_path, checked_protocol
+from pipeline.paths import checked_path
+from pipeline.protocols import checked_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

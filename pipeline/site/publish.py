@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import fsspec
 
 from pipeline.errors import StoreError, UsageError
-from pipeline.paths import checked_protocol
+from pipeline.protocols import checked_protocol
 from pipeline.site.pages import to_bytes
 from pipeline.site.static import content_type, static_files
 from pipeline.store.adapter import in_parallel, storage_faults

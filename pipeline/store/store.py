@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import fsspec
 
 from pipeline.errors import CorruptError, FormatError, StoreError, UsageError
-from pipeline.paths import checked_protocol
+from pipeline.protocols import checked_protocol
 from pipeline.store import layout
 from pipeline.store.adapter import Adapter, in_parallel
 from pipeline.store.history import History, by_prefix, newest

@@ -55,13 +55,19 @@ class Driver:
 
     process: subprocess.Popen[bytes]
     out: Path
+    err: Path
     started: float = field(default_factory=time.monotonic)
     below: set[psutil.Process] = field(default_factory=set)
 
     @property
     def text(self) -> str:
-        """What it has printed so far, both streams."""
-        return self.out.read_text(encoding="utf-8")
+        """What it has printed so far, one stream after the other."""
+        return self.out.read_text(encoding="utf-8") + self.err.read_text(encoding="utf-8")
+
+    @property
+    def document(self) -> Any:
+        """The JSON document that it printed; stderr may tell of bodies beside it."""
+        return json.loads(self.out.read_text(encoding="utf-8"))
 
     def look_below(self) -> set[psutil.Process]:
         """Remember the processes that it has started up to now."""
@@ -133,18 +139,18 @@ class Lab:
             "SEAGLASS_STORE": self.store_url,
             "SEAGLASS_CACHE": str(self.folder.parent / "cache"),
         }
-        out = self.folder.parent / f"driver-{len(self._drivers)}.txt"
-        with out.open("wb") as sink:
+        out, err = (self.folder.parent / f"{n}-{len(self._drivers)}.txt" for n in ("out", "err"))
+        with out.open("wb") as sink, err.open("wb") as errors:
             process = subprocess.Popen(
                 [*COMMAND, *arguments],
                 cwd=self.folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
-                stderr=subprocess.STDOUT,
+                stderr=errors,
                 start_new_session=True,
             )
-        driver = Driver(process, out)
+        driver = Driver(process, out, err)
         self._drivers.append(driver)
         return driver
 
@@ -158,7 +164,7 @@ class Lab:
         """The document that a verb prints."""
         driver = self.finish(*arguments, "--json")
         assert driver.process.returncode == 0, driver.text
-        return json.loads(driver.text)
+        return driver.document
 
     def open_gate(self, *places: str) -> None:
         """Let bodies pass."""

@@ -6,7 +6,6 @@ it has ended well. What it left behind is what the tests read.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import signal
@@ -64,7 +63,7 @@ class Story:
         """What a verb says of the small quickstart."""
         driver = self.lab.start(verb, self.recipe, *arguments, *SMALL, "--json", before=self.code)
         assert driver.wait(300.0) == 0, driver.text
-        return json.loads(driver.text)
+        return driver.document
 
     def plan(self) -> dict[str, Any]:
         """Each step's line of the plan, by title."""

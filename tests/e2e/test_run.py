@@ -133,7 +133,7 @@ def test_a_body_that_is_not_steady_is_found_out_and_its_record_stays(lab):
     again = lab.finish("rerun", "crash_recipe.py:unsteady", "unsteady", "--on", "inline", "--json")
 
     assert again.process.returncode == 1
-    row = json.loads(again.text)["steps"][0]
+    row = again.document["steps"][0]
     assert not row["reproduced"]
     assert row["new_content_digest"] != row["content_digest"]
     kept = lab.records()["unsteady"]["content_digest"]
