@@ -15,6 +15,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -34,7 +35,7 @@ PORTS_TRIED = 3
 _NUMBERS = itertools.count(1)
 
 
-class Service:
+class Service(ABC):
     """One server on a loopback port, ended by its pid."""
 
     protocol: str
@@ -52,13 +53,13 @@ class Service:
         self.process.wait()
         self._folder.cleanup()
 
+    @abstractmethod
     def command(self, port: int) -> list[str]:
         """How the server is started."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make_bucket(self, name: str) -> None:
         """Create a bucket; its name is free."""
-        raise NotImplementedError
 
     def new_url(self) -> str:
         """A bucket that nobody has used."""

@@ -70,7 +70,7 @@ class Lineage:
 
     def to_json(self) -> dict[str, Any]:
         """Nodes and edges for programs."""
-        nodes = {key: _row(record) for key, record in self.records.items()}
+        nodes = {key: record.row() for key, record in self.records.items()}
         missing = {key: [asdict(item) for item in items] for key, items in self.missing.items()}
         edges = self.to_edges()
         return {"start": self.start, "nodes": nodes, "edges": edges, "missing": missing}
@@ -162,13 +162,6 @@ def place(role: str, index: int | None) -> str:
     ['tokens', 'tokens[2]']
     """
     return role if index is None else f"{role}[{index}]"
-
-
-def _row(record: Record) -> dict[str, Any]:
-    """A record as JSON; `asdict` would copy the config of each of 100,000, leaf by leaf."""
-    inputs = [vars(item) for item in record.inputs]
-    sources = [vars(source) for source in record.sources]
-    return {**vars(record), "inputs": inputs, "sources": sources}
 
 
 def _add_inputs(found: Lineage, reader: Record, width: int | None) -> None:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pipeline.store.objects import Record
     from pipeline.store.store import Store
 
-RUNS = "run/"
-
 
 @click.command(name="ls")
 @click.option("--runs", is_flag=True, help="List the runs of every recipe instead.")
@@ -85,9 +83,13 @@ def _runs(store: Store) -> list[dict[str, Any]]:
     """Every run by recipe, oldest first. One without an end still runs, or its driver is gone."""
     rows = []
     for one in store.all:
-        names = [row["name"] for row in one.own_refs().values() if row["name"].startswith(RUNS)]
+        names = [
+            row["name"]
+            for row in one.own_refs().values()
+            if row["name"].startswith(layout.LAST_RUN)
+        ]
         for name in names:
-            recipe = name.removeprefix(RUNS)
+            recipe = name.removeprefix(layout.LAST_RUN)
             rows += [_run(one, recipe, entry["run"]) for entry in one.history(name).all()]
     return sorted(rows, key=lambda row: str(row["run"]))
 
