@@ -16,11 +16,19 @@ if TYPE_CHECKING:
 
     from pipeline.planning.codebase import Codebase
 
+_RAY_SETTINGS = {  # Ray reads some of them when it is imported; what the user has set stays
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_COLOR_PREFIX": "0",
+    "RAY_DEDUP_LOGS": "0",  # it colours what it has counted, on no terminal as well
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
 
 def make_executor(where: str, codebase: Codebase) -> Executor:
     """`inline`, `local` (a Ray of this machine), or the address of a Ray cluster."""
     if where == "inline":
         return InlineExecutor(codebase.tree)
+    os.environ.update(_RAY_SETTINGS | os.environ)
     module = importlib.import_module("pipeline.running.ray_executor")
     return cast("Executor", module.RayExecutor(where, snapshot(codebase)))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import logging
-import os
 import re
 import signal
 import sys
@@ -67,9 +66,6 @@ class RayExecutor:
     """A Ray cluster: `address="local"` starts one on this machine, anything else is joined."""
 
     def __init__(self, address: str, code: Path) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        os.environ.setdefault("RAY_COLOR_PREFIX", "0")
         options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
             with _own_sigterm():

@@ -193,6 +193,13 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
+def ray_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process start a Ray: it remembers the token of its first home, each has another."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
+
+
+@pytest.fixture
 def make_project(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Project]]:

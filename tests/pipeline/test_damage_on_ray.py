@@ -35,6 +35,7 @@ def run_on_ray(project):
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
 def test_damage_that_a_worker_meets_is_built_again_in_the_same_run(make_project):
     project = make_project(SHARDED)
     record = project.run().records["count"]

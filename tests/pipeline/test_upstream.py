@@ -268,6 +268,7 @@ def test_a_bucket_can_be_upstream(project, cloud, request):
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
 def test_workers_of_ray_read_upstream(public, own):
     result = run(public, own, where="local")
 
