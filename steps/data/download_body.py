@@ -57,7 +57,7 @@ def fetch_shard(
     files = source.manifest.files[first:stop]
     arrived = []
     for done, file in enumerate(files, start=1):
-        with fetched(source, file, output.scratch) as found:
+        with fetched(source, file, output) as found:
             before = reader.ledger.left.get("documents", 0)
             reader.take(file, found.stream)
             documents = reader.ledger.left.get("documents", 0) - before

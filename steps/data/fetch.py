@@ -1,7 +1,8 @@
 """Fetches one file of a source and proves that it is the one that the manifest names.
 
 What can be computed from the bytes is: sha256, sha1, md5, crc32c, and git's blob digest. An entity
-tag cannot; there the size is checked, and the server is asked for the tag once more afterwards.
+tag cannot; there the size is checked, and the server's tag is compared. A body that breaks off is
+read on from where it broke; what no waiting can mend ends the step at once.
 """
 
 from __future__ import annotations
@@ -10,23 +11,29 @@ import hashlib
 import tempfile
 from contextlib import contextmanager
 from functools import partial
+from http.client import HTTPException
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from google_crc32c import Checksum
 
 from pipeline.errors import SourceError
+from steps.data import http_files
+from steps.data.http_files import Body, RefusedError
+from steps.data.patience import FETCHING, Interruption, Waits
 from steps.data.remote_files import current, pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from pipeline.body import OpenedSource
+    from pipeline.body import OpenedSource, Output
     from pipeline.sources import SourceFile
 
 _CHUNK_BYTES = 1 << 20
 _IN_MEMORY_BYTES = 8 << 20
 _UNVERIFIABLE = ("etag", "unpinned")
+_HTTP = ("http://", "https://")
+_FINAL_STATUS = range(400, 500)
+_PASSING_STATUS = (408, 425, 429)
 
 
 class _Hash(Protocol):
@@ -44,49 +51,130 @@ class Fetched:
 
 
 @contextmanager
-def fetched(source: OpenedSource, file: SourceFile, scratch: Path) -> Iterator[Fetched]:
+def fetched(source: OpenedSource, file: SourceFile, output: Output) -> Iterator[Fetched]:
     """The whole file, verified before its first byte is used.
 
     Raises:
         SourceError: it is missing, short, long, or not the one that the plan saw.
 
     """
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(scratch)) as spool:
-        sha256 = _copy(source, file, spool)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(output.scratch)) as spool:
+        arriving = _Arriving(file, spool)
+        _receive(source, arriving, Waits(f"file {file.name!r}", FETCHING, output.event))
+        arriving.check()
         spool.seek(0)
-        yield Fetched(spool, sha256)
+        yield Fetched(spool, arriving.sha256.hexdigest())
 
 
-def _copy(source: OpenedSource, file: SourceFile, spool: IO[bytes]) -> str:
-    algorithm, _, expected = file.checksum.partition(":")
-    sha256 = hashlib.sha256()
-    other = None if algorithm in ("sha256", *_UNVERIFIABLE) else _hash(algorithm, file)
-    size = 0
-    for chunk in _chunks(source, file):
-        spool.write(chunk)
-        sha256.update(chunk)
-        size += len(chunk)
-        if other is not None:
-            other.update(chunk)
-    if size != file.size_bytes:
-        raise _changed(file, f"{size} bytes", f"{file.size_bytes} bytes")
-    found = sha256.hexdigest() if other is None else other.digest().hex()
-    if algorithm == "etag":
-        found = pin(current(file.location)).partition(":")[2]
-    if algorithm != "unpinned" and found != expected:
-        raise _changed(file, f"{algorithm}:{found}", file.checksum)
-    return sha256.hexdigest()
+class _Arriving:
+    """What has arrived of a file, hashed on the way."""
+
+    def __init__(self, file: SourceFile, spool: IO[bytes]) -> None:
+        self.file = file
+        self.algorithm, _, self.expected = file.checksum.partition(":")
+        self._spool = spool
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what has arrived."""
+        self._spool.seek(0)
+        self._spool.truncate()
+        self.size_bytes = 0
+        self.sha256 = hashlib.sha256()
+        is_other = self.algorithm not in ("sha256", *_UNVERIFIABLE)
+        self._other = _hash(self.algorithm, self.file) if is_other else None
+
+    def take(self, chunk: bytes) -> None:
+        """Add the next bytes."""
+        self._spool.write(chunk)
+        self.sha256.update(chunk)
+        self.size_bytes += len(chunk)
+        if self._other is not None:
+            self._other.update(chunk)
+
+    def check(self) -> None:
+        """Raise SourceError unless this is the file that the manifest names."""
+        if self.size_bytes != self.file.size_bytes:
+            raise _changed(self.file, f"{self.size_bytes} bytes", f"{self.file.size_bytes} bytes")
+        found = self.sha256.hexdigest() if self._other is None else self._other.digest().hex()
+        if self.algorithm == "etag":
+            found = pin(current(self.file.location)).partition(":")[2]
+        if self.algorithm != "unpinned" and found != self.expected:
+            raise _changed(self.file, f"{self.algorithm}:{found}", self.file.checksum)
 
 
-def _chunks(source: OpenedSource, file: SourceFile) -> Iterator[bytes]:
+def _receive(source: OpenedSource, arriving: _Arriving, waits: Waits) -> None:
+    """Read the file to its end, however often it breaks off, as long as it moves forward."""
+    furthest = 0
+    while True:
+        try:
+            _read_on(source, arriving)
+        except Interruption as error:
+            if arriving.size_bytes > furthest:
+                furthest = arriving.size_bytes
+                waits.forget()
+            waits.after(error)
+        else:
+            return
+
+
+def _read_on(source: OpenedSource, arriving: _Arriving) -> None:
+    file = arriving.file
     try:
-        with source.open(file) as stream:
-            yield from iter(partial(stream.read, _CHUNK_BYTES), b"")
-    except SourceError:
+        body = _opened(source, file, arriving)
+        with body.stream as stream:
+            _refuse_other(file, body)
+            if body.start != arriving.size_bytes:
+                arriving.restart()
+            for chunk in iter(partial(stream.read, _CHUNK_BYTES), b""):
+                arriving.take(chunk)
+    except (SourceError, Interruption):
         raise
     except Exception as error:  # every storage has a tree of errors of its own
-        msg = f"file {file.name!r} of the source cannot be read at {file.location}: {error}"
-        raise SourceError(msg) from error
+        raise _judged(error, file) from error
+    if arriving.size_bytes < file.size_bytes and "://" in file.location:
+        msg = f"it broke off after {arriving.size_bytes:,} of {file.size_bytes:,} bytes"
+        raise Interruption(msg)
+
+
+def _opened(source: OpenedSource, file: SourceFile, arriving: _Arriving) -> Body:
+    start = arriving.size_bytes
+    if file.location.startswith(_HTTP):
+        tag = arriving.expected if arriving.algorithm == "etag" else None
+        return http_files.open_from(file.location, start, tag)
+    stream = source.open(file)
+    stream.seek(start)
+    return Body(stream, start, getattr(stream, "size", None), None)
+
+
+def _refuse_other(file: SourceFile, body: Body) -> None:
+    """What the storage says of the file now must be what the plan saw."""
+    algorithm, _, expected = file.checksum.partition(":")
+    if algorithm == "etag" and body.tag not in (None, expected):
+        raise _changed(file, f"etag:{body.tag}", file.checksum)
+    if body.size_bytes not in (None, file.size_bytes):
+        raise _changed(file, f"{body.size_bytes} bytes", f"{file.size_bytes} bytes")
+
+
+def _judged(error: Exception, file: SourceFile) -> SourceError | Interruption:
+    """Whether an error may pass by itself: those of the connection and of busy servers may."""
+    status = _status(error)
+    is_final = isinstance(error, FileNotFoundError | PermissionError | RefusedError) or (
+        status in _FINAL_STATUS and status not in _PASSING_STATUS
+    )
+    may_pass = isinstance(error, OSError | EOFError | HTTPException) and "://" in file.location
+    if may_pass and not is_final:
+        return Interruption(f"{type(error).__name__}: {error}")
+    return SourceError(
+        f"file {file.name!r} of the source cannot be read at {file.location}: {error}"
+    )
+
+
+def _status(error: Exception) -> int | None:
+    """The HTTP status that an error tells, under the names that libraries use."""
+    holders = (error, getattr(error, "response", None))
+    found = (getattr(h, name, None) for h in holders for name in ("status_code", "status", "code"))
+    return next((status for status in found if isinstance(status, int)), None)
 
 
 def _hash(algorithm: str, file: SourceFile) -> _Hash:

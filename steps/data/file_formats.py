@@ -44,3 +44,8 @@ def format_of(name: str, stated: str | None) -> str:
 def options(*, name: str, text_field: str, stated: str | None) -> dict[str, Any]:
     """What a manifest of record files says about their meaning; part of identity."""
     return {"source": name, "text_field": text_field, "format": stated}
+
+
+def stated(licence: str | None) -> dict[str, str]:
+    """The licence that a recipe states, as provenance: it is kept in the record, never in bytes."""
+    return {} if licence is None else {"licence": licence}

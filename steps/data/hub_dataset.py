@@ -18,9 +18,12 @@ from huggingface_hub.hf_api import RepoFile
 from pipeline.errors import SourceError
 from pipeline.sources import SourceFile, SourceManifest
 from steps.data.file_formats import format_of, options
+from steps.data.hub_listing import declared_patterns, unlisted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from huggingface_hub.hf_api import DatasetInfo
 
     from pipeline.sources import FileDigests
     from steps.data.sources import HubDataset
@@ -38,8 +41,9 @@ def resolve(source: HubDataset, digests: FileDigests) -> SourceManifest:
     del digests  # the hub vouches for the bytes; they are not read at plan time
     api = HfApi()
     try:
-        commit = api.dataset_info(source.dataset, revision=source.revision).sha or source.revision
-        paths = _split_paths(source, commit)
+        info = api.dataset_info(source.dataset, revision=source.revision)
+        commit = info.sha or source.revision
+        paths = _split_paths(source, info, commit)
         files = _files(api, source.dataset, commit, paths=paths)
     except (HfHubHTTPError, DatasetNotFoundError, OSError, ValueError) as error:
         msg = (
@@ -51,20 +55,53 @@ def resolve(source: HubDataset, digests: FileDigests) -> SourceManifest:
     return SourceManifest(
         files=tuple(files),
         options=options(name=source.name, text_field=source.text_field, stated=None),
-        provenance={"dataset": source.dataset, "commit": commit, "split": source.split},
+        provenance={
+            "dataset": source.dataset,
+            "commit": commit,
+            "split": source.split,
+            **_stated(info),
+        },
         pinned=not source.unpinned,
     )
 
 
-def _split_paths(source: HubDataset, commit: str) -> list[str]:
+def _stated(info: DatasetInfo) -> dict[str, str]:
+    """What the hub's page says of licence and date, as far as it does."""
+    found = {}
+    licence = info.card_data.license if info.card_data is not None else None
+    if licence:
+        found["licence"] = licence if isinstance(licence, str) else ", ".join(licence)
+    if info.last_modified is not None:
+        found["modified"] = f"{info.last_modified:%Y-%m-%dT%H:%M:%SZ}"
+    return found
+
+
+def _split_paths(source: HubDataset, info: DatasetInfo, commit: str) -> list[str]:
     builder = load_dataset_builder(source.dataset, source.config, revision=commit)
-    data_files = builder.config.data_files or {}
-    if source.split not in data_files:
-        found = ", ".join(sorted(map(str, data_files))) or "none"
+    prefix = f"hf://datasets/{source.dataset}@{commit}/"
+    splits = {
+        str(split): sorted(str(url).removeprefix(prefix) for url in urls)
+        for split, urls in (builder.config.data_files or {}).items()
+    }
+    if source.split not in splits:
+        found = ", ".join(sorted(splits)) or "none"
         msg = f"dataset {source.dataset!r} has no split {source.split!r}; it has {found}"
         raise SourceError(msg)
-    prefix = f"hf://datasets/{source.dataset}@{commit}/"
-    return sorted(str(url).removeprefix(prefix) for url in data_files[source.split])
+    patterns = declared_patterns(info.card_data, builder.config.name, source.split)
+    left_out = unlisted(
+        splits[source.split],
+        [sibling.rfilename for sibling in info.siblings or ()],
+        patterns=patterns,
+        others={path for paths in splits.values() for path in paths},
+    )
+    if left_out:
+        msg = (
+            f"the hub's list of {source.dataset!r} names {len(left_out)} files of split "
+            f"{source.split!r} that its listing left out, the first {left_out[0]!r}: the listing "
+            "was cut short. Try again later"
+        )
+        raise SourceError(msg)
+    return splits[source.split]
 
 
 def _files(api: HfApi, dataset: str, commit: str, *, paths: list[str]) -> list[SourceFile]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import SourceError
 from pipeline.sources import SourceFile, SourceManifest
-from steps.data.file_formats import format_of, options
+from steps.data.file_formats import format_of, options, stated
 from steps.data.sources import LocalFiles, as_tuple
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def resolve(source: LocalFiles, digests: FileDigests) -> SourceManifest:
     return SourceManifest(
         files=tuple(_described(name, found[name], digests) for name in sorted(found)),
         options=options(name=source.name, text_field=source.text_field, stated=source.format),
-        provenance={"patterns": " ".join(as_tuple(source.patterns))},
+        provenance={"patterns": " ".join(as_tuple(source.patterns)), **stated(source.licence)},
     )
 
 

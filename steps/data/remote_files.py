@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import base64
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import fsspec
 
 from pipeline.errors import SourceError
+from pipeline.protocols import checked_protocol
 from pipeline.sources import SourceFile, SourceManifest
-from steps.data.file_formats import format_of, options
+from steps.data import http_files
+from steps.data.file_formats import format_of, options, stated
+from steps.data.http_files import strong_tag
+from steps.data.patience import LOOKING, patiently
 from steps.data.sources import RemoteFiles, as_tuple
 
 if TYPE_CHECKING:
@@ -18,7 +25,9 @@ if TYPE_CHECKING:
 
     from pipeline.sources import FileDigests
 
-_PROTOCOLS = ("http", "https", "gs", "gcs", "s3", "memory")
+_HTTP = ("http", "https")
+_DATES = ("modified", "LastModified", "mtime", "updated")
+_THIS_MACHINE = ("", "file", "local")
 
 
 def resolve(source: RemoteFiles, digests: FileDigests) -> SourceManifest:
@@ -30,16 +39,18 @@ def resolve(source: RemoteFiles, digests: FileDigests) -> SourceManifest:
     """
     del digests  # the server vouches for the bytes; they are not read at plan time
     files: dict[str, SourceFile] = {}
+    dates = []
     for url in as_tuple(source.urls):
         for location, info in _listed(url):
             file = _described(location, info, source)
+            dates += _modified(info)
             if files.setdefault(file.name, file).location != location:
                 msg = f"{files[file.name].location} and {location} are both named {file.name!r}"
                 raise SourceError(msg)
     return SourceManifest(
         files=tuple(files[name] for name in sorted(files)),
         options=options(name=source.name, text_field=source.text_field, stated=source.format),
-        provenance={"urls": " ".join(as_tuple(source.urls))},
+        provenance=_provenance(source, dates),
         pinned=not source.unpinned,
     )
 
@@ -50,25 +61,45 @@ def pin(info: Mapping[str, Any]) -> str:
     >>> pin({"ETag": '"5d41402abc4b2a76b9719d911017c592"', "size": 5})
     'etag:5d41402abc4b2a76b9719d911017c592'
     """
+    if info.get("checksum"):
+        return str(info["checksum"])
     if info.get("crc32c"):
         return f"crc32c:{base64.b64decode(info['crc32c']).hex()}"
     if info.get("md5Hash"):
         return f"md5:{base64.b64decode(info['md5Hash']).hex()}"
-    tag = str(info.get("ETag") or info.get("etag") or "")
-    if tag.startswith("W/"):  # weak: equal tags may stand for different bytes
-        return "unpinned:"
-    return f"etag:{tag.strip(chr(34))}" if tag else "unpinned:"
+    tag = strong_tag(str(info.get("ETag") or info.get("etag") or ""))
+    return f"etag:{tag}" if tag else "unpinned:"
+
+
+def _provenance(source: RemoteFiles, dates: list[datetime]) -> dict[str, str]:
+    found = {"urls": " ".join(as_tuple(source.urls)), **stated(source.licence)}
+    if dates:
+        found["newest file"] = f"{max(dates):%Y-%m-%dT%H:%M:%SZ}"
+    return found
+
+
+def _modified(info: Mapping[str, Any]) -> list[datetime]:
+    """When a file was written, as its storage says; each says it in its own way."""
+    value = next((info[name] for name in _DATES if info.get(name)), None)
+    if isinstance(value, str):
+        try:
+            is_iso = value[:4].isdigit()
+            value = datetime.fromisoformat(value) if is_iso else parsedate_to_datetime(value)
+        except ValueError:
+            return []
+    return [value.astimezone(UTC)] if isinstance(value, datetime) else []
 
 
 def _listed(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     protocol = url.partition("://")[0] if "://" in url else ""
-    if protocol not in _PROTOCOLS:
+    if protocol in _THIS_MACHINE or "::" in url:
         msg = (
-            f"url {url!r} must start with http://, https://, gs:// or s3://; "
-            "for files on this machine use LocalFiles"
+            f"url {url!r} must start with http://, https://, gs://, s3:// or another protocol of "
+            "fsspec, with none chained to it; for files on this machine use LocalFiles"
         )
         raise SourceError(msg)
-    if protocol.startswith("http"):
+    checked_protocol(url)
+    if protocol in _HTTP:
         yield url, current(url)
         return
     with _url_faults(url):
@@ -91,6 +122,8 @@ def current(url: str) -> Mapping[str, Any]:
 
     """
     with _url_faults(url):
+        if url.partition("://")[0] in _HTTP:
+            return patiently(partial(http_files.describe, url), f"url {url!r}", LOOKING)
         filesystem, path = fsspec.core.url_to_fs(url)
         filesystem.invalidate_cache()
         found: Mapping[str, Any] = filesystem.info(path)
@@ -102,6 +135,8 @@ def _url_faults(url: str) -> Iterator[None]:
     """Name the URL in whatever a backend raises; each has a tree of errors of its own."""
     try:
         yield
+    except SourceError:
+        raise
     except FileNotFoundError as error:
         msg = (
             f"url {url!r} cannot be read: it is not there ({error}); check the bucket and the path"

@@ -2,8 +2,11 @@
 
     InstalledText   text that every installation holds: a corpus with no network
     LocalFiles      globs on this machine
-    RemoteFiles     http(s)://, gs:// and s3:// through fsspec
+    RemoteFiles     http(s)://, gs://, s3:// and what else fsspec reads
     HubDataset      a Hugging Face dataset at a pinned revision
+
+Where the files come from (URLs, commit, licence, dates) is provenance: it is kept in the record of
+what reads them, and neither moves a digest nor enters any bytes.
 
 Formats: `jsonl` (also .gz and .zst, by content), `parquet`, `arrow` and `text` (one document per
 file). With `format=None` each file's suffix decides.
@@ -57,6 +60,7 @@ class LocalFiles(Source):
     format: str | None = None
     text_field: str = "text"
     name: str = "local"
+    licence: str | None = None
 
     def __post_init__(self) -> None:
         _check_patterns("patterns", self.patterns)
@@ -76,6 +80,7 @@ class RemoteFiles(Source):
     format: str | None = None
     text_field: str = "text"
     name: str = "remote"
+    licence: str | None = None
     unpinned: bool = False
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from steps.data.sources import RemoteFiles
 
 COMMIT = "a" * 40
 LINES = b'{"text": "one"}\n{"text": "two"}\n'
+CONFIGS = [{"config_name": "default", "data_files": "data/*.jsonl"}]
 README = b"---\nconfigs:\n- config_name: default\n  data_files: data/*.jsonl\n---\n"
 
 
@@ -131,11 +132,6 @@ def test_a_url_that_is_not_there_names_itself(server):
         resolve(server.url + "/none.jsonl")
 
 
-def test_a_protocol_that_is_not_known_is_refused():
-    with pytest.raises(SourceError, match="must start with http"):
-        resolve("ftp://host/a.jsonl")
-
-
 def test_a_bucket_pattern_lists_what_matches_and_refuses_nothing():
     memory = fsspec.filesystem("memory")
     memory.pipe({"/bucket/a.jsonl": LINES, "/bucket/b.txt": b"x"})
@@ -177,8 +173,11 @@ print(json.dumps([asdict(manifest), out.read_json("ledger.json")["out"]]))
 """
 
 
-def put_hub(server: Server, commit: str, lines: bytes) -> None:
-    """What a hub answers for a dataset of one file whose main branch stands at a commit."""
+def put_hub(server: Server, commit: str, lines: bytes, *, more: tuple[str, ...] = ()) -> None:
+    """What a hub answers for a dataset of one file whose main branch stands at a commit.
+
+    `more` are files that its page names and its listing leaves out.
+    """
     listing = [
         {
             "type": "file",
@@ -187,7 +186,14 @@ def put_hub(server: Server, commit: str, lines: bytes) -> None:
             "oid": hashlib.sha1(b"blob %d\0" % len(lines) + lines).hexdigest(),
         }
     ]
-    info = {"id": "acme/tiny", "sha": commit, "siblings": [{"rfilename": "data/train.jsonl"}]}
+    names = ("data/train.jsonl", *more)
+    info = {
+        "id": "acme/tiny",
+        "sha": commit,
+        "lastModified": "2026-12-01T12:00:00.000Z",
+        "cardData": {"license": "cc0-1.0", "configs": CONFIGS},
+        "siblings": [{"rfilename": name} for name in names],
+    }
     api = "/api/datasets/acme/tiny"
     for path, value in {
         f"{api}/revision/{commit}": info,
@@ -235,8 +241,23 @@ def test_a_dataset_at_a_commit_is_resolved_verified_and_read(hub):
     manifest, left = json.loads(answer.stdout)
     assert [file["name"] for file in manifest["files"]] == ["data/train.jsonl"]
     assert manifest["files"][0]["checksum"].startswith("git:")
-    assert manifest["provenance"]["commit"] == COMMIT
+    assert manifest["provenance"] == {
+        "dataset": "acme/tiny",
+        "commit": COMMIT,
+        "split": "train",
+        "licence": "cc0-1.0",
+        "modified": "2026-12-01T12:00:00Z",
+    }
     assert left == {"bytes": 6, "documents": 2, "files": 1}
+
+
+@pytest.mark.slow
+def test_a_listing_that_leaves_files_of_a_split_out_is_refused(hub, server):
+    put_hub(server, COMMIT, LINES, more=("data/train0.jsonl", "data/other.txt", "README.md"))
+
+    answer = hub(revision=COMMIT)
+
+    assert "names 1 files of split 'train' that its listing left out" in answer.stderr
 
 
 @pytest.mark.slow
