@@ -10,10 +10,10 @@ from pipeline.errors import SourceError
 from steps.data.document_files import DocumentWriter, write_table
 from steps.data.fetch import fetched
 from steps.data.ledger import Ledger, merged
-from steps.data.normal_form import document_id, normal_form
-from steps.data.record import Fault
+from steps.data.normal_form import document_id, normalised
+from steps.data.record import Fault, kind_of
 from steps.data.records import read
-from steps.data.set_aside import SetAside, merged_aside, plural
+from steps.data.set_aside import EMPTY_FILE, SetAside, merged_aside, plural
 from steps.data.summary import megabytes, removal_rows
 from steps.formats import DOWNLOADED_FILES, QUARANTINE
 
@@ -106,6 +106,7 @@ class _ShardReader:
             elif not self._document(found):
                 aside.empty_text(found)
         if nothing:
+            self._set_aside(EMPTY_FILE)
             aside.empty_file(file.name, file.size_bytes)
         self._aside.merge(aside.as_json())
         self.ledger.leave(files=1)
@@ -131,21 +132,30 @@ class _ShardReader:
             fault.excerpt,
         )
         self._quarantine.append(row)
-        if fault.documents:
-            self.ledger.enter(documents=fault.documents, bytes=fault.size_bytes)
-            reason = fault.reason.partition(":")[0]
-            self.ledger.remove(reason, documents=fault.documents, bytes=fault.size_bytes)
+        reason = kind_of(fault.reason)
+        if fault.outcome == "repaired":
+            self._set_aside(f"repaired: {reason}")
+        elif fault.documents:
+            self._set_aside(reason, documents=fault.documents, bytes=fault.size_bytes)
+        else:
+            self._set_aside(reason)
+
+    def _set_aside(self, reason: str, **lost: int) -> None:
+        """Enter a place that could not be read as it is, with what is known to go with it."""
+        self.ledger.enter(places=1, **lost)
+        self.ledger.remove(reason, places=1, **lost)
 
     def _document(self, record: Record) -> bool:
         """Write the document of a record; false if its text is empty."""
         before = len(record.text.encode("utf-8", "surrogatepass"))
         self.ledger.enter(documents=1, bytes=before)
-        text = normal_form(record.text)
+        text, lost_bytes = normalised(record.text)
         if not text.strip():
             self.ledger.remove(_EMPTY, documents=1, bytes=before)
             return False
         size = len(text.encode())
-        self.ledger.remove(_NORMAL_FORM, bytes=before - size)
+        for what, count in lost_bytes.items():
+            self.ledger.remove(f"{_NORMAL_FORM}: {what}", bytes=count)
         self.ledger.leave(documents=1, bytes=size)
         self._documents.add((document_id(text), text, *record[1:]), size)
         count = self._sources.setdefault(record.source, [0, 0])

@@ -6,7 +6,16 @@ import json
 from typing import IO, TYPE_CHECKING, Any
 
 from steps.data.decompress import chunks
-from steps.data.record import Fault, decoded, dropped, record_of, textless
+from steps.data.normal_form import num_surrogates
+from steps.data.record import (
+    LONE_SURROGATES,
+    Fault,
+    decoded,
+    dropped,
+    record_of,
+    repaired,
+    textless,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,6 +25,7 @@ if TYPE_CHECKING:
 # Not strict: raw control characters inside strings are common and their meaning is plain. NaN has
 # no JSON form, so it stays in the metadata as its name.
 _DECODER = json.JSONDecoder(strict=False, parse_constant=str)
+_SURROGATE_ESCAPE = b"\\ud"
 
 
 def read_lines(name: str, stream: IO[bytes], options: Mapping[str, Any]) -> Iterator[Found]:
@@ -71,4 +81,14 @@ def _parsed(
         yield textless(offset, data, error, fields=fields or {})
     else:
         yield from faults
+        yield from _surrogates(data, offset, record.text)
         yield record
+
+
+def _surrogates(data: bytes, offset: int, text: str) -> Iterator[Fault]:
+    """Halves of characters, which only an escape can write."""
+    if _SURROGATE_ESCAPE not in data.lower():
+        return
+    count = num_surrogates(text)
+    if count:
+        yield repaired(offset, data, LONE_SURROGATES, count=count)

@@ -8,6 +8,7 @@ surrogates (they have no UTF-8), no runs of more than 128 blanks or newlines. Un
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import xxhash
 
@@ -17,6 +18,14 @@ MAX_RUN = 128
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _RUN = re.compile(rf"([ \t\n])\1{{{MAX_RUN}}}\1*")
+_MARK = "\ufeff"
+
+
+class Normalised(NamedTuple):
+    """A text in normal form, and how many bytes it lost by what."""
+
+    text: str
+    lost_bytes: dict[str, int]
 
 
 def normal_form(text: str) -> str:
@@ -25,9 +34,36 @@ def normal_form(text: str) -> str:
     >>> normal_form("\ufeffone\r\ntwo\x00\rthree")
     'one\ntwo\nthree'
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    text = without_surrogates(text.replace("\0", ""))
-    return _RUN.sub(lambda run: run[1] * MAX_RUN, text)
+    return normalised(text).text
+
+
+def normalised(text: str) -> Normalised:
+    r"""The same, with its account.
+
+    >>> normalised("one\r\ntwo\x00").lost_bytes
+    {'NUL': 1, 'carriage return': 1}
+    """
+    solid = text.replace("\0", "")
+    bare = solid.lstrip(_MARK)
+    lines = bare.replace("\r\n", "\n").replace("\r", "\n")
+    valid = without_surrogates(lines)
+    found = _RUN.sub(lambda run: run[1] * MAX_RUN, valid)
+    lost = {
+        "NUL": len(text) - len(solid),
+        "byte order mark": (len(solid) - len(bare)) * len(_MARK.encode()),
+        "carriage return": len(bare) - len(lines),
+        f"blanks after {MAX_RUN} alike": len(valid) - len(found),
+    }
+    return Normalised(found, {what: size for what, size in lost.items() if size})
+
+
+def num_surrogates(text: str) -> int:
+    r"""How many lone surrogates a text holds.
+
+    >>> num_surrogates("a\ud800b\udfff")
+    2
+    """
+    return 0 if text.isascii() else len(_SURROGATE.findall(text))
 
 
 def without_surrogates(text: str) -> str:

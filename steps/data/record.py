@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EXCERPT_BYTES = 200
+NOT_UTF8 = "not UTF-8"
+LONE_SURROGATES = "lone surrogates"
 
 
 class Record(NamedTuple):
@@ -49,6 +51,22 @@ def dropped(offset: int, data: bytes, reason: str, *, documents: int = 1) -> Fau
     return Fault(offset, len(data), reason, "dropped", data[:_EXCERPT_BYTES], documents)
 
 
+def repaired(offset: int, data: bytes, what: str, *, count: int) -> Fault:
+    """A fault that costs nothing but what could not be read."""
+    reason = f"{what} in {count} places; U+FFFD stands there"
+    return Fault(offset, count, reason, "repaired", data[:_EXCERPT_BYTES])
+
+
+def kind_of(reason: str) -> str:
+    """A reason without the details of its place, as ledgers count it.
+
+    >>> kind_of("not UTF-8 in 3 places; U+FFFD stands there"), kind_of("not JSON: Expecting value")
+    ('not UTF-8', 'not JSON')
+    """
+    plain = next((what for what in (NOT_UTF8, LONE_SURROGATES) if reason.startswith(what)), None)
+    return plain or reason.partition(":")[0]
+
+
 def decoded(data: bytes, offset: int) -> tuple[str, list[Fault]]:
     r"""The bytes as text; where they are not UTF-8, U+FFFD stands for them and a fault says so.
 
@@ -61,8 +79,7 @@ def decoded(data: bytes, offset: int) -> tuple[str, list[Fault]]:
         text = data.decode(errors="replace")
         count = text.count("\ufffd") - data.count("\ufffd".encode())
         around = data[max(0, error.start - 20) : error.start + 20]
-        reason = f"not UTF-8 in {count} places; U+FFFD stands there"
-        return text, [Fault(offset + error.start, count, reason, "repaired", around)]
+        return text, [repaired(offset + error.start, around, NOT_UTF8, count=count)]
 
 
 def textless(offset: int, data: bytes, error: Exception, *, fields: Mapping[str, Any]) -> Fault:

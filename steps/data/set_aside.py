@@ -10,15 +10,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from steps.data.file_formats import format_of
+from steps.data.record import LONE_SURROGATES, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from steps.data.record import Fault, Record
 
-_EMPTY_FILE = "file without a record"
+EMPTY_FILE = "file without a record"
 _EMPTY_TEXT = "empty text"
-_NOT_UTF8 = "not UTF-8"
 _MAX_NAMES = 8
 _MAX_ROWS = 8
 _COLUMNAR = ("parquet", "arrow")
@@ -43,7 +43,7 @@ class SetAside:
 
     def fault(self, name: str, fault: Fault, options: Mapping[str, Any]) -> None:
         """Count a place that could not be read as it is."""
-        reason = _kind(fault.reason)
+        reason = kind_of(fault.reason)
         if reason not in self.reasons:
             place = f"{_unit(name, options)} {fault.offset} of {name!r}"
             hint = _hint(fault, options.get("text_field", "text"))
@@ -60,8 +60,8 @@ class SetAside:
     def empty_file(self, name: str, size_bytes: int) -> None:
         """Count a file in which there was nothing, good or bad."""
         hint = f"the file has {size_bytes} bytes and no record in them; fetch or write it anew"
-        self._open(_EMPTY_FILE, "empty", place=repr(name), hint=hint)
-        self.reasons[_EMPTY_FILE]["places"] += 1
+        self._open(EMPTY_FILE, "empty", place=repr(name), hint=hint)
+        self.reasons[EMPTY_FILE]["places"] += 1
 
     def merge(self, pages: Mapping[str, Any]) -> None:
         """Add what another one's `as_json` says."""
@@ -140,10 +140,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _kind(reason: str) -> str:
-    return _NOT_UTF8 if reason.startswith(_NOT_UTF8) else reason.partition(":")[0]
-
-
 def _unit(name: str, options: Mapping[str, Any]) -> str:
     stated = options["format"]
     columnar = stated != "installed" and format_of(name, stated) in _COLUMNAR
@@ -156,6 +152,8 @@ def _hint(fault: Fault, text_field: str) -> str | None:
         return _other_fields(name for name in fault.fields if name != text_field)
     if fault.reason.startswith(_BROKEN):
         return "the file is cut or damaged: fetch it anew"
+    if fault.reason.startswith(LONE_SURROGATES):
+        return "write each character whole: as UTF-8, or escaped as a pair of surrogates"
     if fault.outcome == "repaired":
         return "convert the file to UTF-8"
     return _other_kind(fault.excerpt, text_field) if fault.excerpt.strip() else None

@@ -31,11 +31,11 @@ def percent(part: float, whole: float) -> str:
 
 
 def removal_rows(ledger: Ledger) -> list[dict[str, Any]]:
-    """A table of what was removed by reason, or none."""
+    """A table of the documents and bytes that were removed by reason, or none."""
     rows: list[list[Any]] = [
         [reason, counts.get("documents", 0), megabytes(counts.get("bytes", 0))]
         for reason, counts in sorted(ledger.removed.items())
-        if any(counts.values())
+        if counts.get("documents") or counts.get("bytes")
     ]
     rows.sort(key=lambda row: (-row[1], row[0]))
     if not rows:
