@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SHORT = 12
 _MINUTE_S, _HOUR_S = 60, 3600
 _KB = 1000
+_BAR_WIDTH = 24
 
 
 def size(size_bytes: float) -> str:
@@ -99,6 +100,18 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
             for name, right in zip(spec["columns"], numeric, strict=True)
         ]
         found = table(*heads, title=spec.get("title"))
-        for row in rows:
-            found.add_row(*(Text(value(item)) for item in row))
+        bars = _bars(spec)
+        if bars:
+            found.add_column("")
+        for row, bar in zip(rows, bars or [()] * len(rows), strict=True):
+            found.add_row(*(Text(value(item)) for item in row), *bar)
         console.print(found)
+
+
+def _bars(spec: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A bar for each row, where a table names the column that is drawn as `bars`."""
+    if spec.get("bars") not in spec["columns"]:
+        return []
+    counts = [row[spec["columns"].index(spec["bars"])] for row in spec.get("rows", [])]
+    most = max(counts, default=0) or 1
+    return [("█" * round(_BAR_WIDTH * count / most) or ("▏" if count else ""),) for count in counts]

@@ -20,6 +20,7 @@ from steps.data.document_files import (
     write_table,
 )
 from steps.data.evaluation_items import EvaluationItems, evaluation_items
+from steps.data.glance import Glance, merged_glance
 from steps.data.ledger import Ledger, merged
 from steps.data.normal_form import document_id, normal_form
 from steps.data.summary import megabytes, percent, removal_rows
@@ -51,7 +52,7 @@ class Judged(NamedTuple):
 def run(config: DecontaminateConfig, inputs: Inputs, output: Output) -> None:
     """Decontaminate every file."""
     pages = output.map_shards(decontaminate_shard, document_shards(inputs.many("documents")))
-    ledger = merged(pages)
+    ledger = merged(page["ledger"] for page in pages)
     ledger.write(output, step="decontaminate")
     came, left = ledger.entered, ledger.left
     facts = {
@@ -61,10 +62,10 @@ def run(config: DecontaminateConfig, inputs: Inputs, output: Output) -> None:
         "text kept": megabytes(left.get("bytes", 0)),
         "action": config.action.value,
     }
+    glance = merged_glance(page["glance"] for page in pages)
+    tables = [*removal_rows(ledger), *glance.tables()]
     title = "Decontaminated documents"
-    output.write_json(
-        "summary.json", {"title": title, "facts": facts, "tables": removal_rows(ledger)}
-    )
+    output.write_json("summary.json", {"title": title, "facts": facts, "tables": tables})
 
 
 def decontaminate_shard(
@@ -87,7 +88,9 @@ def decontaminate_shard(
     write_table(output, f"removed-{suffix}", removals)
     ledger = _ledger(documents, judged.rows, texts, rules=rules)
     ledger.leave(documents=kept.num_rows, bytes=text_bytes(kept))
-    return ledger.as_json()
+    glance = Glance()
+    glance.add(kept)
+    return {"ledger": ledger.as_json(), "glance": glance.as_json()}
 
 
 def _judged(documents: pa.Table, contaminations: pa.Table) -> Judged:

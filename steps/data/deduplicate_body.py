@@ -18,6 +18,7 @@ from steps.data.document_files import (
     text_bytes,
     write_table,
 )
+from steps.data.glance import Glance, merged_glance
 from steps.data.keep_order import source_rank
 from steps.data.ledger import PATH, Ledger, merged
 from steps.data.match_duplicates_body import CLUSTERS_PATH, MATCHES_PATH
@@ -34,7 +35,8 @@ def run(config: DeduplicateConfig, inputs: Inputs, output: Output) -> None:
     decided = inputs["matches"].read_json(PATH)
     count = partition_count(decided["in"].get("bytes", 0), config.partition_bytes)
     shards = [(index, count) for index in range(count)]
-    ledger = merged(output.map_shards(write_partition, shards))
+    pages = output.map_shards(write_partition, shards)
+    ledger = merged(page["ledger"] for page in pages)
     if ledger.as_json() != decided:
         msg = (
             f"step 'deduplicate' wrote {ledger.as_json()}, but 'match_duplicates' decided "
@@ -42,7 +44,8 @@ def run(config: DeduplicateConfig, inputs: Inputs, output: Output) -> None:
         )
         raise LedgerError(msg)
     ledger.write(output, step="deduplicate")
-    output.write_json("summary.json", _summary(ledger))
+    glance = merged_glance(page["glance"] for page in pages)
+    output.write_json("summary.json", _summary(ledger, glance))
 
 
 def write_partition(
@@ -72,7 +75,9 @@ def write_partition(
     ledger.remove("exact", documents=exact.num_rows, bytes=text_bytes(exact))
     ledger.remove("near", documents=near.num_rows, bytes=text_bytes(near))
     ledger.leave(documents=kept.num_rows, bytes=text_bytes(kept))
-    return ledger.as_json()
+    glance = Glance()
+    glance.add(kept)
+    return {"ledger": ledger.as_json(), "glance": glance.as_json()}
 
 
 def _documents(inputs: Inputs, first: str, last: str) -> pa.Table:
@@ -129,7 +134,7 @@ def _sizes(kept: pa.Table, clusters: pa.Table) -> pa.Array:
     return pc.fill_null(sizes, 1)
 
 
-def _summary(ledger: Ledger) -> dict[str, Any]:
+def _summary(ledger: Ledger, glance: Glance) -> dict[str, Any]:
     came, left = ledger.entered, ledger.left
     facts = {
         "documents in": came.get("documents", 0),
@@ -137,4 +142,5 @@ def _summary(ledger: Ledger) -> dict[str, Any]:
         "text kept": f"{megabytes(left.get('bytes', 0))} of {megabytes(came.get('bytes', 0))}",
         "text removed": percent(ledger.removed_total("bytes"), came.get("bytes", 0)),
     }
-    return {"title": "Deduplicated documents", "facts": facts, "tables": removal_rows(ledger)}
+    tables = [*removal_rows(ledger), *glance.tables()]
+    return {"title": "Deduplicated documents", "facts": facts, "tables": tables}

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from steps.data.glance import Glance
 from steps.formats import DOCUMENT_FILES, DOCUMENTS
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class DocumentWriter:
     """Collects documents and writes them in files of at most `file_bytes` of text each."""
 
     def __init__(self, output: Output, prefix: str, *, file_bytes: int) -> None:
+        self.glance = Glance()
         self._output = output
         self._prefix = prefix
         self._file_bytes = file_bytes
@@ -80,6 +82,7 @@ class DocumentWriter:
         arrays = [pa.array(c, f.type) for c, f in zip(columns, DOCUMENTS, strict=True)]
         table = pa.Table.from_arrays(arrays, schema=DOCUMENTS)
         table = table.take(pc.sort_indices(table, sort_keys=SORT_ORDER))
+        self.glance.add(table)
         path = f"documents-{self._prefix}-{self._files:04d}.parquet"
         write_table(self._output, path, table, text_bytes=self._bytes)
         self._files += 1

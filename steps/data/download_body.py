@@ -9,6 +9,7 @@ import pyarrow as pa
 from pipeline.errors import SourceError
 from steps.data.document_files import DocumentWriter, write_table
 from steps.data.fetch import fetched
+from steps.data.glance import merged_glance
 from steps.data.ledger import Ledger, merged
 from steps.data.normal_form import document_id, normalised
 from steps.data.record import Fault, kind_of
@@ -119,6 +120,7 @@ class _ShardReader:
         return {
             "ledger": self.ledger.as_json(),
             "aside": self._aside.as_json(),
+            "glance": self._documents.glance.as_json(),
             "sources": self._sources,
         }
 
@@ -205,5 +207,6 @@ def _summary(ledger: Ledger, aside: SetAside, results: list[dict[str, Any]]) -> 
     rows = [[name, documents, megabytes(size)] for name, (documents, size) in largest[:8]]
     title = "Largest sources" if len(largest) > len(rows) else "Sources"
     table = {"title": title, "columns": ["source", "documents", "text"], "rows": rows}
-    tables = [table, *aside.table(), *removal_rows(ledger)]
+    glance = merged_glance(result["glance"] for result in results)
+    tables = [table, *aside.table(), *removal_rows(ledger), *glance.tables()]
     return {"title": "Downloaded documents", "facts": facts, "tables": tables}

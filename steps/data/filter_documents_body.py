@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from steps.data.document_files import document_shards, text_buffers, text_bytes, write_table
 from steps.data.filter_summary import Findings, summary
+from steps.data.glance import Glance, merged_glance
 from steps.data.ledger import Ledger, merged
 from steps.data.quality.scores import check_scores, columns, counts_of, fails
 from steps.formats import RULE_REMOVALS, score_schema
@@ -37,7 +38,9 @@ def run(config: FilterConfig, inputs: Inputs, output: Output) -> None:
     findings = Findings()
     for page in pages:
         findings.merge(page["findings"])
-    output.write_json("summary.json", summary(config.rules, ledger, findings))
+    told = summary(config.rules, ledger, findings)
+    told["tables"] += merged_glance(page["glance"] for page in pages).tables()
+    output.write_json("summary.json", told)
 
 
 def filter_shard(
@@ -60,8 +63,14 @@ def filter_shard(
     write_table(output, f"scores-{suffix}", pa.Table.from_arrays(_arrays(scored), schema=schema))
     findings = Findings()
     findings.add(failed, scores, removed)
+    glance = Glance()
+    glance.add(kept)
     ledger = _ledger(config.rules, documents, first_N)
-    return {"ledger": ledger.as_json(), "findings": findings.as_json()}
+    return {
+        "ledger": ledger.as_json(),
+        "findings": findings.as_json(),
+        "glance": glance.as_json(),
+    }
 
 
 def first_failed(failed: Mapping[str, NDArray[np.bool_]], num_documents: int) -> NDArray[np.int64]:

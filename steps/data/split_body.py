@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steps.data.document_files import ids_as_words, text_bytes, write_table
+from steps.data.glance import Glance, merged_glance
 from steps.data.ledger import Ledger, merged
 from steps.data.split import Part
 from steps.data.summary import megabytes, percent
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 def run(config: SplitConfig, inputs: Inputs, output: Output) -> None:
     """Split every file."""
     shards = inputs["documents"].paths(DOCUMENT_FILES)
-    ledger = merged(output.map_shards(split_file, shards))
+    pages = output.map_shards(split_file, shards)
+    ledger = merged(page["ledger"] for page in pages)
     ledger.write(output, step="split")
-    output.write_json("summary.json", _summary(config, ledger))
+    glance = merged_glance(page["glance"] for page in pages)
+    output.write_json("summary.json", _summary(config, ledger, glance))
 
 
 def split_file(config: SplitConfig, shard: str, inputs: Inputs, output: Output) -> dict[str, Any]:
@@ -41,7 +44,9 @@ def split_file(config: SplitConfig, shard: str, inputs: Inputs, output: Output) 
     other = documents.filter(pa.array(~mine))
     ledger.remove("the other part", documents=other.num_rows, bytes=text_bytes(other))
     write_table(output, shard, kept, text_bytes=text_bytes(kept))
-    return ledger.as_json()
+    glance = Glance()
+    glance.add(kept)
+    return {"ledger": ledger.as_json(), "glance": glance.as_json()}
 
 
 def falls_held_out(ids: list[str], share: float) -> NDArray[np.bool_]:
@@ -55,7 +60,7 @@ def falls_held_out(ids: list[str], share: float) -> NDArray[np.bool_]:
     return chosen
 
 
-def _summary(config: SplitConfig, ledger: Ledger) -> dict[str, Any]:
+def _summary(config: SplitConfig, ledger: Ledger, glance: Glance) -> dict[str, Any]:
     came, left = ledger.entered, ledger.left
     share = percent(left.get("documents", 0), came.get("documents", 0))
     facts = {
@@ -63,4 +68,4 @@ def _summary(config: SplitConfig, ledger: Ledger) -> dict[str, Any]:
         "text": megabytes(left.get("bytes", 0)),
     }
     title = "Held-out documents" if config.part is Part.HELD_OUT else "Training documents"
-    return {"title": title, "facts": facts, "tables": []}
+    return {"title": title, "facts": facts, "tables": glance.tables()}
