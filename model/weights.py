@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save
 from model.transformer import Transformer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from model.config import ModelConfig
@@ -24,6 +25,11 @@ def weights_to_bytes(model: Transformer) -> bytes:
     return save(tensors, metadata={"format": "pt"})
 
 
+def tensor_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter and router bias, in the order of the model."""
+    return _shapes(_without_values(config).state_dict())
+
+
 def load_model(config: ModelConfig, weights: Path) -> Transformer:
     """A model of this config with the weights of a file.
 
@@ -31,11 +37,9 @@ def load_model(config: ModelConfig, weights: Path) -> Transformer:
         ValueError: the file lacks a tensor, has one too many, or one of another shape.
 
     """
-    with torch.device("meta"):
-        model = Transformer(config)
+    model = _without_values(config)
     found = load_file(weights)
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    shapes = {name: tuple(value.shape) for name, value in found.items()}
+    expected, shapes = _shapes(model.state_dict()), _shapes(found)
     for name in sorted(expected.keys() | shapes.keys()):
         if expected.get(name) != shapes.get(name):
             msg = (
@@ -45,3 +49,12 @@ def load_model(config: ModelConfig, weights: Path) -> Transformer:
             raise ValueError(msg)
     model.load_state_dict(found, assign=True)
     return model
+
+
+def _without_values(config: ModelConfig) -> Transformer:
+    with torch.device("meta"):
+        return Transformer(config)
+
+
+def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in tensors.items()}

@@ -13,15 +13,14 @@ import torch
 
 from model import schedule
 from model.batch import TokenBatch
-from model.initialization import initialize
 from model.objective import Objective, objective
 from model.optimizers.build import build, scale_rates
 from model.optimizers.config import Peak
-from model.transformer import Transformer
 
 if TYPE_CHECKING:
+    from model.transformer import Transformer
     from steps.train.loader import Batch
-    from steps.train.pretrain import PretrainConfig, TrainConfig
+    from steps.train.pretrain import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +46,10 @@ class UpdateReport:
 class Trainer:
     """A model and its optimizer, moved one update at a time."""
 
-    def __init__(self, config: PretrainConfig) -> None:
-        self.config = config.train
-        self.model = Transformer(config.model)
-        initialize(self.model, seed=config.train.seed)
-        self.optimizer = build(self.model, config.train.optimizer, _peak(config.train))
+    def __init__(self, config: TrainConfig, model: Transformer) -> None:
+        self.config = config
+        self.model = model
+        self.optimizer = build(model, config.optimizer, _peak(config))
 
     def update(self, batch: Batch) -> UpdateReport:
         """Learn from one batch."""
