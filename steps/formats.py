@@ -166,7 +166,8 @@ class TokenStoreFacts(TypedDict):
     eos_id: int  # the last token of every document
     documents: int
     tokens: int  # with one end of document each
-    text_bytes: int  # of all texts as UTF-8
+    text_bytes: int | None  # of all texts as UTF-8; None if only tokens are known
+    tokenizer: str | None  # sha256 of tokenizer.json; None if only tokens are known
     sorted: bool  # the documents of all shards, in this order, ascend by doc_id
     shards: list[dict[str, Any]]  # path, documents, tokens
     engine: dict[str, Any]  # name, checked_texts, and why it is not the fast one
@@ -179,9 +180,38 @@ def token_schema(vocab_size: int) -> pa.Schema:
         [
             pa.field("doc_id", pa.string(), nullable=False),
             pa.field("tokens", pa.large_list(pa.field("item", dtype)), nullable=False),
-            pa.field("text_bytes", pa.int64(), nullable=False),  # of the text as UTF-8
+            pa.field("text_bytes", pa.int64()),  # of the text as UTF-8; null if it is not known
         ]
     )
+
+
+# -------------------------------------------------------------------------------------- mixtures
+
+MIXTURE_FILE = "mixture.json"
+"""What all phases share (`MixtureFacts`) and how they follow each other."""
+
+DRAWS = pa.schema(
+    [
+        pa.field("source", pa.int32(), nullable=False),  # its place in `MixtureFacts.sources`
+        pa.field("epoch", pa.int32(), nullable=False),  # which pass over the source: 0, 1, 2 ...
+        pa.field("document", pa.int64(), nullable=False),  # rank of its doc_id in that store
+        pa.field("start", pa.int64(), nullable=False),  # tokens into the document
+        pa.field("length", pa.int64(), nullable=False),  # tokens
+    ]
+)
+"""One file of draws for each phase: which tokens of which document it takes."""
+
+
+class MixtureFacts(TypedDict):
+    """The content of `mixture.json`."""
+
+    vocab_size: int
+    eos_id: int
+    documents: int  # draws of all phases
+    tokens: int
+    seed: int
+    sources: list[dict[str, Any]]  # name, documents, tokens of the whole store
+    phases: list[dict[str, Any]]  # path, draws, tokens
 
 
 # ----------------------------------------------------------------------------------------- packs
@@ -211,9 +241,9 @@ class PlanFacts(TypedDict):
     cut: str  # "long" or "any"
     documents: int
     tokens: int
-    doc_ids_sha256: str  # of the sorted doc_ids: a plan fits one set of documents only
+    doc_ids_sha256: str  # of the sorted doc_ids, or of a mixture's draws: a plan fits those only
     rows: int
     pieces: int
     long_documents: int  # longer than a row
     cut_documents: int  # in more than one piece
-    files: list[dict[str, Any]]  # path, rows, pieces
+    files: list[dict[str, Any]]  # path, phase, rows, pieces; all of a phase, then the next

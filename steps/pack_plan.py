@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.parquet as pq
 
+from kernels.permutation.reference import permute
 from pipeline.errors import CorruptError
 from steps.formats import PIECES, PLAN_FILE, PlanFacts
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pipeline.body import Artifact
 
 
 class PackPlan:
     """An opened pack plan: one entry per piece, by row, with rows numbered over all groups.
 
-    `document` is the rank of a document in its token store, `start` and `length` count tokens.
-    The pieces of row r are those from `first_piece[r]` to `first_piece[r + 1]`.
+    `document` is the rank of a document in its token store, or of a draw in its mixture; `start`
+    and `length` count tokens. The pieces of row r are those from `first_piece[r]` to
+    `first_piece[r + 1]`, the rows of phase p those from `phase_bounds[p]` to `phase_bounds[p + 1]`.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -45,3 +49,23 @@ class PackPlan:
             )
             raise CorruptError(msg)
         self.first_piece = np.searchsorted(self.row, np.arange(num_rows + 1))
+        phase_rows = np.zeros(1 + max((file["phase"] for file in self.facts["files"]), default=0))
+        for file in self.facts["files"]:
+            phase_rows[file["phase"]] += file["rows"]
+        self.phase_bounds = np.concatenate([[0], np.cumsum(phase_rows, dtype=np.int64)])
+
+    def rows_at(self, places: NDArray[np.int64], *, seed: int) -> NDArray[np.int64]:
+        """Which row stands at each place of an endless run over the rows.
+
+        A run is one pass after the other, a pass is one phase after the other, and in a phase the
+        rows stand in an order that is a pure function of (seed, pass, phase).
+        """
+        rows = np.empty_like(places)
+        passes, inside = np.divmod(places, self.num_rows)
+        phases = np.searchsorted(self.phase_bounds, inside, side="right") - 1
+        for number, phase in np.unique([passes, phases], axis=1).T.tolist():
+            chosen = (passes == number) & (phases == phase)
+            first, end = (int(bound) for bound in self.phase_bounds[phase : phase + 2])
+            key = (seed << 64) | (phase << 48) | number
+            rows[chosen] = first + permute(inside[chosen] - first, end - first, key=key)
+        return rows

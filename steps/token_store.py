@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from kernels.permutation.reference import mix64
 from pipeline.errors import CorruptError
 from steps.formats import TOKEN_STORE_FILE, TokenStoreFacts
 
@@ -68,6 +69,16 @@ class TokenStore:
         """Digest of the sorted ids: equal for stores of the same documents."""
         return hashlib.sha256(self.doc_ids.astype(">u8").tobytes()).hexdigest()
 
+    @property
+    def identities(self) -> NDArray[np.uint64]:
+        """Two words for each rank; what is packed together follows from their hash."""
+        return self.doc_ids
+
+    @property
+    def phase_bounds(self) -> NDArray[np.int64]:
+        """Between which ranks the phases lie: a store is one phase."""
+        return np.array([0, self.num_documents])
+
     def tokens(self, rank: int) -> NDArray[Any]:
         """The tokens of one document, a read-only view of the mapped file."""
         place = rank if self._place is None else self._place[rank]
@@ -75,6 +86,10 @@ class TokenStore:
         row = place - self._first_place[at]
         offsets, values = self._offsets[at], self._values[at]
         return np.asarray(values[offsets[row] : offsets[row + 1]])
+
+    def read(self, rank: int, start: int, length: int) -> NDArray[Any]:
+        """So many tokens of a document, and the one that follows them in it, if there is one."""
+        return self.tokens(rank)[start : start + length + 1]
 
     @cached_property
     def _id_words(self) -> NDArray[np.uint64]:
@@ -88,6 +103,11 @@ class TokenStore:
         if self.facts["sorted"]:
             return None
         return np.lexsort((self._id_words[:, 1], self._id_words[:, 0]))
+
+
+def seeded_hash(identities: NDArray[np.uint64], *, key: int) -> NDArray[np.uint64]:
+    """One word for each pair of words, as good as random under another key."""
+    return mix64(identities[:, 0] ^ mix64(identities[:, 1], key=key), key=key)
 
 
 def _record_batches(artifact: Artifact, shard: dict[str, Any]) -> list[Any]:

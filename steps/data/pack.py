@@ -1,4 +1,4 @@
-"""Declares the step that plans packed sequences over a token store."""
+"""Declares the step that plans packed sequences over a token store or a mixture."""
 
 from __future__ import annotations
 
@@ -41,12 +41,15 @@ def pack(tokens: Step, *, sequence_length: int = 4_096, seed: int = 0, cut: Cut 
     """A step that publishes a plan: which piece of which document stands in which row.
 
     No token is copied, so that plans for several sequence lengths over one token store are cheap.
+    Whatever reads the tokens of a plan needs all of this step's inputs beside it: of a mixture,
+    they are the mixture and its token stores.
     """
+    sources = tokens.inputs.get("sources")
     return Step(
         "pack",
         "steps.data.pack_body:run",
         config=PackConfig(sequence_length=sequence_length, seed=seed, cut=cut),
-        inputs={"tokens": tokens},
+        inputs={"tokens": tokens, **({"sources": sources} if sources else {})},
         resources=Resources(cpus=0),
         label=f"{sequence_length}" if cut == "long" else f"{sequence_length}-{cut}",
     )

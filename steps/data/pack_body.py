@@ -1,7 +1,8 @@
 """Plans packed rows, group by group of documents.
 
 A group is what a seeded hash of the doc_ids says, so that a plan depends on the documents and the
-seed and on nothing else: not on shards, workers or the order in which anything arrived.
+seed and on nothing else: not on shards, workers or the order in which anything arrived. Of a
+mixture, a group holds draws of one phase, so that no row crosses the end of a phase.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernels.pack import cpu, reference
-from kernels.permutation.reference import mix64
 from pipeline.errors import LedgerError
 from steps.data.ledger import Ledger, merged
 from steps.data.summary import percent
 from steps.formats import PIECES, PLAN_FILE, PlanFacts
-from steps.token_store import TokenStore
+from steps.mixture import open_tokens
+from steps.token_store import seeded_hash
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kernels.pack.reference import Pieces
     from pipeline.body import Inputs, Output
     from steps.data.pack import PackConfig
+    from steps.mixture import AnyTokens
 
 GROUP_DOCUMENTS = 1 << 20  # about; larger groups fill no better and cost more memory
 _SMALL_GROUP = 20_000  # documents that the reference plans before numba has compiled
@@ -35,18 +37,18 @@ _SHORTEST_PIECE = 32  # tokens that a cut leaves at least, in rows that are long
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """One of a power of two of groups: the documents whose hash starts with its number."""
+    """One of a phase's power of two of groups: the documents whose hash starts with `index`."""
 
+    number: int  # over all phases
+    phase: int
     index: int
     num_groups: int
 
 
 def run(config: PackConfig, inputs: Inputs, output: Output) -> None:
     """Plan all groups and publish the plan."""
-    store = TokenStore(inputs["tokens"])
-    num_groups = 1 << max(0, (store.num_documents - 1) // GROUP_DOCUMENTS).bit_length()
-    groups = [Group(index=index, num_groups=num_groups) for index in range(num_groups)]
-    planned = output.map_shards(plan_group, groups)
+    store = open_tokens(inputs)
+    planned = output.map_shards(plan_group, _groups(store))
     ledger = merged(group["ledger"] for group in planned)
     _check_against_store(ledger, store)
     ledger.write(output, step="pack")
@@ -61,15 +63,28 @@ def run(config: PackConfig, inputs: Inputs, output: Output) -> None:
         "pieces": sum(group["pieces"] for group in planned),
         "long_documents": sum(group["long_documents"] for group in planned),
         "cut_documents": sum(group["cut_documents"] for group in planned),
-        "files": [{key: group[key] for key in ("path", "rows", "pieces")} for group in planned],
+        "files": [
+            {key: group[key] for key in ("path", "phase", "rows", "pieces")} for group in planned
+        ],
     }
     output.write_json(PLAN_FILE, facts)
-    output.write_json("summary.json", _summary(facts))
+    output.write_json("summary.json", _summary(facts, _phase_rows(planned, config)))
+
+
+def _groups(store: AnyTokens) -> list[Group]:
+    groups: list[Group] = []
+    for phase, size in enumerate(np.diff(store.phase_bounds).tolist()):
+        num_groups = 1 << max(0, (size - 1) // GROUP_DOCUMENTS).bit_length()
+        for index in range(num_groups):
+            groups.append(
+                Group(number=len(groups), phase=phase, index=index, num_groups=num_groups)
+            )
+    return groups
 
 
 def plan_group(config: PackConfig, shard: Group, inputs: Inputs, output: Output) -> dict[str, Any]:
     """Plan one group and write its file."""
-    store = TokenStore(inputs["tokens"])
+    store = open_tokens(inputs)
     ranks = _members(store, shard, config.seed)
     lengths = store.lengths[ranks]
     pieces = _plan(lengths, config)
@@ -79,11 +94,12 @@ def plan_group(config: PackConfig, shard: Group, inputs: Inputs, output: Output)
     ledger.remove("without a token", documents=int((lengths == 0).sum()))
     num_pieces = np.bincount(pieces.document, minlength=lengths.size)
     ledger.leave(documents=int((num_pieces > 0).sum()), tokens=int(pieces.length.sum()))
-    path = f"plan-{shard.index:05d}.parquet"
+    path = f"plan-{shard.number:05d}.parquet"
     with output.open(path) as sink:
         pq.write_table(_table(pieces, ranks), sink, compression="zstd")
     return {
         "path": path,
+        "phase": shard.phase,
         "rows": pieces.num_rows,
         "pieces": pieces.row.size,
         "long_documents": int((lengths > config.sequence_length).sum()),
@@ -92,14 +108,14 @@ def plan_group(config: PackConfig, shard: Group, inputs: Inputs, output: Output)
     }
 
 
-def _members(store: TokenStore, group: Group, seed: int) -> NDArray[np.int64]:
+def _members(store: AnyTokens, group: Group, seed: int) -> NDArray[np.int64]:
     """The ranks of the group's documents, in the order of their hash."""
-    words = store.doc_ids
-    hashed = mix64(words[:, 0] ^ mix64(words[:, 1], key=seed), key=seed)
+    first, end = (int(bound) for bound in store.phase_bounds[group.phase :][:2])
+    hashed = seeded_hash(store.identities[first:end], key=seed)
     bits = group.num_groups.bit_length() - 1
     number = hashed >> np.uint64(64 - bits) if bits else np.zeros_like(hashed)
-    ranks = np.flatnonzero(number == group.index)
-    return ranks[np.argsort(hashed[ranks], kind="stable")]
+    members = np.flatnonzero(number == group.index)
+    return first + members[np.argsort(hashed[members], kind="stable")]
 
 
 def _plan(lengths: NDArray[np.int64], config: PackConfig) -> Pieces:
@@ -135,15 +151,15 @@ def check_tiling(pieces: Pieces, lengths: NDArray[np.int64]) -> None:
         raise LedgerError(msg)
 
 
-def _check_against_store(ledger: Ledger, store: TokenStore) -> None:
+def _check_against_store(ledger: Ledger, store: AnyTokens) -> None:
     """The groups together hold what the store says it holds."""
     planned = (ledger.entered.get("documents", 0), ledger.entered.get("tokens", 0))
     stored = (store.facts["documents"], store.facts["tokens"])
     if planned != stored:
         msg = (
-            f"the groups of step 'pack' hold {planned[0]} documents and {planned[1]} tokens, the"
-            f" token store {stored[0]} and {stored[1]}; build it again:"
-            " seaglass rerun RECIPE tokenize"
+            f"the groups of step 'pack' hold {planned[0]} documents and {planned[1]} tokens, what"
+            f" it packs {stored[0]} and {stored[1]}; build that again: seaglass rerun RECIPE"
+            " tokenize, or mix"
         )
         raise LedgerError(msg)
 
@@ -161,7 +177,19 @@ def _table(pieces: Pieces, ranks: NDArray[np.int64]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=PIECES)
 
 
-def _summary(facts: PlanFacts) -> dict[str, Any]:
+def _phase_rows(planned: list[dict[str, Any]], config: PackConfig) -> list[list[str]]:
+    """A line of the summary for each phase."""
+    lines = []
+    for phase in range(planned[-1]["phase"] + 1):
+        groups = [group for group in planned if group["phase"] == phase]
+        rows = sum(group["rows"] for group in groups)
+        tokens = sum(group["ledger"]["out"].get("tokens", 0) for group in groups)
+        fill = percent(tokens, rows * config.sequence_length)
+        lines.append([f"{phase + 1}", f"{rows:,}", f"{tokens:,}", fill])
+    return lines
+
+
+def _summary(facts: PlanFacts, phases: list[list[str]]) -> dict[str, Any]:
     places = facts["rows"] * facts["sequence_length"]
     shown = {
         "rows": f"{facts['rows']:,} of {facts['sequence_length']:,} tokens",
@@ -172,4 +200,5 @@ def _summary(facts: PlanFacts) -> dict[str, Any]:
         "cut": f"{facts['cut_documents']:,}",
     }
     title = f"Pack plan, {facts['sequence_length']:,} tokens"
-    return {"title": title, "facts": shown, "tables": []}
+    table = {"title": "Phases", "columns": ["phase", "rows", "tokens", "fill"], "rows": phases}
+    return {"title": title, "facts": shown, "tables": [table] if len(phases) > 1 else []}

@@ -6,6 +6,7 @@ encodes everything. So the ids never depend on how documents lie in shards or on
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,7 @@ def run(config: TokenizeConfig, inputs: Inputs, output: Output) -> None:
         "documents": ledger.left.get("documents", 0),
         "tokens": ledger.left.get("tokens", 0),
         "text_bytes": ledger.left.get("bytes", 0),
+        "tokenizer": hashlib.sha256(inputs["tokenizer"].read_bytes(TOKENIZER_FILE)).hexdigest(),
         "sorted": _follow_each_other(encoded),
         "shards": [
             {key: shard[key] for key in ("path", "documents", "tokens")} for shard in encoded
@@ -220,12 +222,12 @@ def _follow_each_other(encoded: list[dict[str, Any]]) -> bool:
 
 
 def _summary(facts: TokenStoreFacts) -> dict[str, Any]:
-    tokens, engine = facts["tokens"], facts["engine"]
+    tokens, text_bytes, engine = facts["tokens"], facts["text_bytes"] or 0, facts["engine"]
     shown: dict[str, Any] = {
         "documents": f"{facts['documents']:,}",
         "tokens": f"{tokens:,}",
-        "text": megabytes(facts["text_bytes"]),
-        "bytes per token": f"{facts['text_bytes'] / tokens if tokens else 0:.2f}",
+        "text": megabytes(text_bytes),
+        "bytes per token": f"{text_bytes / tokens if tokens else 0:.2f}",
         "ids": "16 bit" if facts["vocab_size"] <= 2**16 else "32 bit",
         "engine": f"{engine['name']}, checked on {engine['checked_texts']:,} texts",
     }

@@ -1,8 +1,8 @@
-"""Batches for training, from a pack plan over a token store. B rows, T places, N real tokens.
+"""Batches for training, from a pack plan and its tokens. B rows, T places, N real tokens.
 
-Which rows stand in a batch is a pure function of (seed, update): each pass over the rows is a
-permutation of its own, so the whole state of the loader is the number of the update. World size,
-workers and prefetching change nothing but who reads what.
+Which rows stand in a batch is a pure function of (seed, update): each pass over the rows of a
+phase is a permutation of its own, so the whole state of the loader is the number of the update.
+World size, workers and prefetching change nothing but who reads what.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernels.permutation.reference import permute
 from pipeline.errors import ConfigError
-from steps.pack_plan import PackPlan
-from steps.token_store import TokenStore
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipeline.body import Artifact
+    from steps.mixture import AnyTokens
+    from steps.pack_plan import PackPlan
 
 NO_TARGET = -100  # the value that torch's cross-entropy ignores
 
@@ -75,11 +73,11 @@ class Batch:
 class Loader:
     """Random access to the batches of an endless training run."""
 
-    def __init__(self, *, tokens: Artifact, plan: Artifact, batch_size: int, seed: int) -> None:
-        """Open the plan and the token store.
+    def __init__(self, *, tokens: AnyTokens, plan: PackPlan, batch_size: int, seed: int) -> None:
+        """Put a plan and its tokens together.
 
         Args:
-            tokens: the token store that the plan was made for.
+            tokens: the token store or the mixture that the plan was made for.
             plan: a pack plan.
             batch_size: rows per update, over all ranks.
             seed: of the order of rows.
@@ -91,8 +89,8 @@ class Loader:
         if batch_size < 1:
             msg = f"batch_size={batch_size} must be at least 1"
             raise ConfigError(msg)
-        self.store = TokenStore(tokens)
-        self.plan = PackPlan(plan)
+        self.store = tokens
+        self.plan = plan
         _check_fit(self.plan, self.store)
         self.batch_size = batch_size
         self.seed = seed
@@ -108,15 +106,9 @@ class Loader:
         return self.plan.facts["sequence_length"]
 
     def rows(self, update: int) -> NDArray[np.int64]:
-        """The rows of one update, in order; a batch may span two passes."""
+        """The rows of one update, in order; a batch may span two phases, or two passes."""
         first = update * self.batch_size
-        places = np.arange(first, first + self.batch_size)
-        rows = np.empty_like(places)
-        for epoch in range(int(places[0]) // self.num_rows, int(places[-1]) // self.num_rows + 1):
-            inside = places // self.num_rows == epoch
-            key = (self.seed << 64) | epoch
-            rows[inside] = permute(places[inside] % self.num_rows, self.num_rows, key=key)
-        return rows
+        return self.plan.rows_at(np.arange(first, first + self.batch_size), seed=self.seed)
 
     def batch(self, update: int, *, rank: int = 0, world_size: int = 1) -> Batch:
         """The slice of one update's batch that belongs to a rank."""
@@ -148,15 +140,14 @@ class Loader:
         for rank, start, length in zip(
             plan.document[pieces].tolist(), plan.start[pieces].tolist(), lengths, strict=True
         ):
-            document = self.store.tokens(rank)
-            tokens_T[at : at + length] = document[start : start + length]
-            following = document[start + 1 : start + length + 1]
-            targets_T[at : at + following.size] = following
+            read = self.store.read(rank, start, length)
+            tokens_T[at : at + length] = read[:length]
+            targets_T[at : at + read.size - 1] = read[1:]
             at += length
         return lengths
 
 
-def _check_fit(plan: PackPlan, store: TokenStore) -> None:
+def _check_fit(plan: PackPlan, store: AnyTokens) -> None:
     facts = plan.facts
     if not plan.num_rows:
         msg = "the pack plan has no rows: there are no tokens to train on; look at its ledger.json"

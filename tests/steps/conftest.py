@@ -84,6 +84,7 @@ def _write_tokens(texts: list[str], tokenizer: Tokenizer, folder: Path) -> list[
         "documents": len(rows),
         "tokens": sum(lengths),
         "text_bytes": sum(row["text_bytes"] for row in rows),
+        "tokenizer": None,
         "sorted": True,
         "shards": [{"path": "tokens-00000.arrow", "documents": len(rows), "tokens": sum(lengths)}],
         "engine": {"name": "tokenizers"},
@@ -130,7 +131,7 @@ def _write_plan(lengths: list[int], doc_ids: list[str], folder: Path) -> None:
         "pieces": len(pieces),
         "long_documents": 0,
         "cut_documents": 0,
-        "files": [{"path": "plan-00000.parquet", "rows": rows, "pieces": len(pieces)}],
+        "files": [{"path": "plan-00000.parquet", "phase": 0, "rows": rows, "pieces": len(pieces)}],
     }
     (folder / "plan.json").write_bytes(json_bytes(facts))
 

@@ -49,7 +49,7 @@ def write_byte_tokenizer(folder, *, specials=(EOS,), unused=0, changes=None):
     return folder
 
 
-def write_token_store(folder, *shards, vocab_size=300):
+def write_token_store(folder, *shards, vocab_size=300, tokenizer=None):
     """A token store of (doc_id, tokens) shards as they are given."""
     folder.mkdir(parents=True)
     entries = []
@@ -70,6 +70,7 @@ def write_token_store(folder, *shards, vocab_size=300):
         "documents": len(names),
         "tokens": sum(entry["tokens"] for entry in entries),
         "text_bytes": sum(entry["tokens"] for entry in entries),
+        "tokenizer": tokenizer,
         "sorted": names == sorted(names),
         "shards": entries,
         "engine": {"name": "tokenizers"},
@@ -78,12 +79,12 @@ def write_token_store(folder, *shards, vocab_size=300):
     return folder
 
 
-def documents_of(lengths):
+def documents_of(lengths, *, first=1, prefix="document"):
     """(doc_id, tokens) of every length; all tokens differ, and the last one is the end of text."""
-    rows, first = [], 1
+    rows = []
     for number, length in enumerate(lengths):
         tokens = [*range(first, first + length - 1), 0] if length else []
-        rows.append((doc_id(f"document {number} of {length}"), tokens))
+        rows.append((doc_id(f"{prefix} {number} of {length}"), tokens))
         first += length
     return rows
 

@@ -9,6 +9,7 @@ from pipeline.errors import ConfigError
 from pipeline.folder import FolderArtifact, run_body
 from steps.data import pack_body
 from steps.data.pack import PackConfig
+from steps.pack_plan import PackPlan
 from steps.token_store import TokenStore
 from steps.train.loader import NO_TARGET, Loader
 from tests.steps.token_builders import documents_of, write_token_store
@@ -20,7 +21,7 @@ def packed(tmp_path, lengths=LENGTHS, **config):
     tokens = write_token_store(tmp_path / "tokens", documents_of(lengths), vocab_size=70_000)
     config = PackConfig(**{"sequence_length": 64, **config})
     plan = run_body(pack_body.run, config, {"tokens": tokens}, tmp_path / "plan")
-    return {"tokens": FolderArtifact(tokens), "plan": plan}
+    return {"tokens": TokenStore(FolderArtifact(tokens)), "plan": PackPlan(plan)}
 
 
 def one_pass(loader):
@@ -35,7 +36,7 @@ def test_one_pass_shows_every_token_once(tmp_path):
 
     seen = np.concatenate([batch.tokens_N for batch in one_pass(loader)])
 
-    store = TokenStore(artifacts["tokens"])
+    store = artifacts["tokens"]
     expected = np.concatenate([store.tokens(rank) for rank in range(len(LENGTHS))])
     assert sorted(seen.tolist()) == sorted(expected.tolist())
 
@@ -52,7 +53,7 @@ def test_every_token_but_the_first_of_its_document_is_predicted_once(tmp_path, c
         if pair[1] != NO_TARGET
     ]
 
-    store = TokenStore(artifacts["tokens"])
+    store = artifacts["tokens"]
     documents = [store.tokens(rank).tolist() for rank in range(len(LENGTHS))]
     expected = [pair for ids in documents for pair in pairwise(ids)]
     assert sorted(pairs) == sorted(expected)
