@@ -1,4 +1,4 @@
-"""Pretraining: a pack plan, its tokens and a model config become a checkpoint.
+"""Pretraining: a pack plan, its tokens and a model config, or weights, become a checkpoint.
 
 The checkpoint holds `model.safetensors`, `config.json` (the model, what it was trained on and
 how), `curve.jsonl` (one line per update) and `summary.json`. How long it took is provenance.
@@ -76,12 +76,14 @@ class TrainConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainConfig:
-    """What the body gets."""
+    """What the body gets; without a `model` it goes on from the weights that are its input."""
 
-    model: ModelConfig
+    model: ModelConfig | None
     train: TrainConfig
 
     def __post_init__(self) -> None:
+        if self.model is None:
+            return
         scale = min(self.model.init_scale, self.model.output_init_scale)
         _require(
             scale > 0 or not isinstance(self.train.optimizer, AdamH | MuonH),
@@ -93,9 +95,21 @@ class PretrainConfig:
 
 
 def pretrain(
-    packed: Step, *, model: ModelConfig, train: TrainConfig, resources: Resources = _RESOURCES
+    packed: Step,
+    *,
+    train: TrainConfig,
+    model: ModelConfig | None = None,
+    weights: Step | None = None,
+    resources: Resources = _RESOURCES,
 ) -> Step:
-    """Train a model from scratch on packed tokens."""
+    """Train on packed tokens: a `model` from scratch, or the one whose `weights` are given.
+
+    Weights are a checkpoint of `pretrain` or of `import_huggingface`. They bring their config and
+    their router biases; the optimizer and the schedule start anew.
+    """
+    if (model is None) == (weights is None):
+        msg = "pretrain needs either model=, to train from scratch, or weights=, to go on from"
+        raise RecipeError(msg)
     if "tokens" not in packed.inputs:
         msg = (
             f"pretrain got {packed!r}, which has no input 'tokens'; "
@@ -106,7 +120,7 @@ def pretrain(
         "pretrain",
         "steps.train.pretrain_body:pretrain",
         config=PretrainConfig(model=model, train=train),
-        inputs={**packed.inputs, "plan": packed},
+        inputs={**packed.inputs, "plan": packed, **({"weights": weights} if weights else {})},
         resources=replace(resources, environment={**ENVIRONMENT, **resources.environment}),
     )
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from model.config_json import config_to_json
+from model.config_json import config_from_json, config_to_json
+from model.initialization import initialize
 from model.reproducible import reproducible
-from model.weights import weights_to_bytes
+from model.transformer import Transformer
+from model.weights import load_model, weights_to_bytes
 from pipeline.errors import ConfigError, StepError
 from steps.mixture import open_tokens
 from steps.pack_plan import PackPlan
@@ -21,6 +23,7 @@ from steps.train.trainer import Trainer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from model.config import ModelConfig
     from pipeline.body import Inputs, Output
     from steps.train.pretrain import PretrainConfig
     from steps.train.trainer import UpdateReport
@@ -30,28 +33,40 @@ MAX_SKIPPED_IN_A_ROW = 10
 
 
 def pretrain(config: PretrainConfig, inputs: Inputs, output: Output) -> None:
-    """Train from scratch, or from the last state that an earlier attempt saved."""
+    """Train from scratch, from weights, or from the last state that an earlier attempt saved."""
     loader = Loader(
         tokens=open_tokens(inputs),
         plan=PackPlan(inputs["plan"]),
         batch_size=config.train.batch_size,
         seed=config.train.seed,
     )
-    _check_vocabulary(config, loader)
     # Bits depend on these two, so that a difference between two runs can be told from the diary.
     output.event("arithmetic", threads=output.cpus, cpu=torch.backends.cpu.get_cpu_capability())
     with reproducible(threads=output.cpus):
-        trainer = Trainer(config)
+        model = _starting_model(config, inputs)
+        _check_vocabulary(model.config, loader)
+        trainer = Trainer(config.train, model)
         curve = _resume(trainer, output)
         _train(trainer, loader, output, curve=curve)
-        output.write_bytes("model.safetensors", weights_to_bytes(trainer.model))
+        output.write_bytes("model.safetensors", weights_to_bytes(model))
     output.write_bytes("curve.jsonl", curve_to_bytes(curve))
-    output.write_json("config.json", _describe(config, loader))
-    output.write_json("summary.json", _summary(config, loader, curve))
+    output.write_json("config.json", _describe(config, loader, model=model.config))
+    output.write_json("summary.json", _summary(model.config, loader, curve))
 
 
-def _check_vocabulary(config: PretrainConfig, loader: Loader) -> None:
-    needed, has = loader.store.facts["vocab_size"], config.model.vocab_size
+def _starting_model(config: PretrainConfig, inputs: Inputs) -> Transformer:
+    if config.model is None:
+        about = inputs["weights"].read_json("config.json")
+        return load_model(
+            config_from_json(about["model"]), inputs["weights"].local("model.safetensors")
+        )
+    model = Transformer(config.model)
+    initialize(model, seed=config.train.seed)
+    return model
+
+
+def _check_vocabulary(config: ModelConfig, loader: Loader) -> None:
+    needed, has = loader.store.facts["vocab_size"], config.vocab_size
     if has < needed:
         msg = (
             f"vocab_size={has} of the model is smaller than vocab_size={needed} of the token "
@@ -110,11 +125,11 @@ def _refuse_to_skip_on(curve: Sequence[UpdateReport]) -> None:
         raise StepError(msg)
 
 
-def _describe(config: PretrainConfig, loader: Loader) -> dict[str, Any]:
+def _describe(config: PretrainConfig, loader: Loader, *, model: ModelConfig) -> dict[str, Any]:
     """What a reader of the weights must know."""
     optimizer = config.train.optimizer
     return {
-        "model": config_to_json(config.model),
+        "model": config_to_json(model),
         "train": {
             **asdict(config.train),
             "optimizer": {"kind": type(optimizer).__name__, **asdict(optimizer)},
@@ -124,15 +139,13 @@ def _describe(config: PretrainConfig, loader: Loader) -> dict[str, Any]:
     }
 
 
-def _summary(
-    config: PretrainConfig, loader: Loader, curve: Sequence[UpdateReport]
-) -> dict[str, Any]:
+def _summary(config: ModelConfig, loader: Loader, curve: Sequence[UpdateReport]) -> dict[str, Any]:
     num_tokens = sum(report.num_tokens for report in curve)
     skipped = sum(report.skipped for report in curve)
     dropped = sum(report.dropped_tokens for report in curve)
     facts = {
-        "parameters": f"{config.model.total_parameters:,}",
-        "active parameters": f"{config.model.active_parameters:,}",
+        "parameters": f"{config.total_parameters:,}",
+        "active parameters": f"{config.active_parameters:,}",
         "tokens": f"{num_tokens:,} ({num_tokens / loader.store.facts['tokens']:.2f} passes)",
         "updates": f"{len(curve):,}, {skipped} skipped",
         "last loss": _nats(curve[-1].loss_nats),
