@@ -40,6 +40,29 @@ def find_run(store: Store, text: str) -> str:
     raise UsageError(msg)
 
 
+def newest_run(store: Store) -> str:
+    """The run of this very store that was started last.
+
+    Raises:
+        UsageError: there is none.
+
+    """
+    found = _run_ids(store)
+    if not found:
+        msg = f"no run in {store.url}; name an artifact, see: seaglass ls"
+        raise UsageError(msg)
+    return found[0]
+
+
+def names_a_run(text: str) -> bool:
+    """Whether a text can be the beginning of a run's id, and of no digest.
+
+    >>> names_a_run("20261201T12"), names_a_run("20261201")
+    (True, False)
+    """
+    return "T" in text and _BEGINNING.fullmatch(text) is not None
+
+
 def _run_ids(store: Store) -> list[str]:
     """Every run of every recipe, newest first."""
     names = [row["name"] for row in store.own_refs().values()]

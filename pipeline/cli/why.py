@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pipeline.cli.options import (
     console,
+    existing,
     from_option,
     frozen_option,
     json_option,
@@ -19,7 +20,9 @@ from pipeline.cli.options import (
     store_option,
 )
 from pipeline.cli.text import duration, short
+from pipeline.cli.why_document import why_document
 from pipeline.digests import RememberedDigests
+from pipeline.errors import UsageError
 from pipeline.planning.plan import make_plan
 from pipeline.planning.why import Link, Why, explain
 from pipeline.recipes import load_recipe
@@ -34,13 +37,15 @@ _TRIES = 5
 
 
 @click.command()
-@click.argument("recipe")
-@click.argument("step")
+@click.argument("recipe", required=False)
+@click.argument("step", required=False)
+@click.option("--document", metavar="ID", help="Follow a document; then RECIPE is RUN|ARTIFACT.")
 @options(set_option, store_option, from_option, frozen_option, json_option)
 def why(
     *,
-    recipe: str,
-    step: str,
+    recipe: str | None,
+    step: str | None,
+    document: str | None,
     settings: Sequence[str],
     store_url: str,
     upstream: Sequence[str],
@@ -51,7 +56,18 @@ def why(
 
     Shows every step above it that runs, up to the first causes; which earlier version they were
     compared with; how the last attempts ended; and which run made the newest result.
+
+    With --document: say in which steps of a run, or above an artifact, a document was kept or
+    removed, and by which rule. ID is a doc_id or its beginning, or a place such as a.jsonl:17.
     """
+    if document is not None:
+        if step is not None or settings or frozen:
+            msg = "--document goes with at most one RUN or ARTIFACT, and neither --set nor --frozen"
+            raise UsageError(msg)
+        return why_document(document, recipe, existing(store_url, upstream), as_json=as_json)
+    if recipe is None or step is None:
+        missing = "'RECIPE'" if recipe is None else "'STEP'"
+        raise click.MissingParameter(param_hint=missing, param_type="argument")
     loaded = load_recipe(recipe, settings)
     store = opened(store_url, upstream)
     plan = make_plan(loaded, store, RememberedDigests(), selectors=[step], frozen=frozen)

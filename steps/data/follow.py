@@ -1,0 +1,234 @@
+"""Follows a document through data steps: where it came from, who kept it, who removed it and why.
+
+Nothing here knows a step: what a step wrote, in the formats of `steps.formats`, tells what became
+of a document in it. So every step that writes documents, removals, tokens or a pack plan can be
+asked.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.asking.following import Station
+from pipeline.errors import StoreError, UsageError
+from steps.data.document_files import ids_as_words, read_range
+from steps.data.glance import beginning
+from steps.data.ledger import PATH as LEDGER
+from steps.data.set_aside import plural
+from steps.data.summary import megabytes
+from steps.formats import (
+    DOCUMENT_FILES,
+    PLAN_FILE,
+    QUARANTINE_FILES,
+    REMOVAL_FILES,
+    TOKEN_STORE_FILE,
+)
+from steps.pack_plan import PackPlan
+from steps.token_store import TokenStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.asking.following import Made
+    from pipeline.body import Artifact
+
+_DOC_ID = re.compile(r"[0-9a-f]{8,32}")
+_ID_DIGITS = 32
+_CARRIERS = ("documents", "tokens")  # the roles by which a document goes from step to step
+_SHOWN = 4
+_REMOVAL_FACTS = ("kept_doc_id", "jaccard", "score", "item_doc_id", "coverage")
+_ROW_FACTS = ("source_id", "source", "url", "cluster_size")
+
+
+def follow_document(document: str, made: Sequence[Made]) -> list[Station]:
+    """The stations of the document that is meant: a doc_id, its beginning, or a place.
+
+    Raises:
+        UsageError: no document, or more than one, is meant.
+
+    """
+    path = _Path(_meant(document, made))
+    for one in made:
+        path.enter(one)
+    return path.stations
+
+
+class _Path:
+    """The stations so far, and under which ids the document goes on from each artifact."""
+
+    def __init__(self, doc_id: str) -> None:
+        self.stations: list[Station] = []
+        self._start = doc_id
+        self._ids: dict[str, set[str]] = {}
+        self._made: dict[str, Made] = {}
+
+    def enter(self, made: Made) -> None:
+        """Say what became of it in one step, if it came there."""
+        self._made[made.key] = made
+        above = [key for role in _CARRIERS for key in made.inputs.get(role, ())]
+        came = {doc_id for key in above for doc_id in self._ids.get(key, ())}
+        if above and not came:
+            return
+        try:
+            paths = made.artifact.paths()
+            if made.artifact.paths(DOCUMENT_FILES):
+                self._documents(made, came or {self._start}, is_first=not above)
+            elif TOKEN_STORE_FILE in paths:
+                self._tokens(made, came)
+            elif PLAN_FILE in paths:
+                self._plan(made, came, above)
+        except StoreError as error:
+            self._ids[made.key] = came
+            self._add(made, "cannot be told", {"because": str(error)})
+
+    def _documents(self, made: Made, came: set[str], *, is_first: bool) -> None:
+        kept = [row for doc_id in sorted(came) for row in _rows(made.artifact, doc_id)]
+        removals = [
+            row for doc_id in sorted(came) for row in _rows(made.artifact, doc_id, REMOVAL_FILES)
+        ]
+        going_on = {row["doc_id"] for row in kept}
+        for row in removals:
+            self._add(made, f"removed: {row['rule']}", _removal_facts(made.artifact, row))
+            if row.get("item_doc_id") and row.get("kept_doc_id"):  # it goes on, masked, as another
+                going_on.add(row["kept_doc_id"])
+        for row in kept[:_SHOWN]:
+            self._add(made, "kept", _kept_facts(row, is_first=is_first))
+        if len(kept) > _SHOWN:
+            self._add(made, "kept", {"more copies": len(kept) - _SHOWN})
+        if not kept and not removals and not is_first:
+            self._add(made, *_left_out(made.artifact))
+        self._ids[made.key] = going_on
+
+    def _tokens(self, made: Made, came: set[str]) -> None:
+        store = TokenStore(made.artifact)
+        ranks = [rank for doc_id in sorted(came) for rank in _ranks(store, doc_id)]
+        if ranks:
+            self._ids[made.key] = came
+            counts = [int(store.lengths[rank]) for rank in ranks]
+            self._add(made, "tokenized", {"tokens": _several(counts), "rank": _several(ranks)})
+
+    def _plan(self, made: Made, came: set[str], above: list[str]) -> None:
+        artifact = self._made[above[0]].artifact
+        if TOKEN_STORE_FILE not in artifact.paths():
+            return
+        store, plan = TokenStore(artifact), PackPlan(made.artifact)
+        ranks = [rank for doc_id in sorted(came) for rank in _ranks(store, doc_id)]
+        places = np.flatnonzero(np.isin(plan.document, ranks))
+        facts = {"pieces": len(places), "row": _several(plan.row[places].tolist())}
+        facts["of tokens"] = _several(plan.length[places].tolist())
+        self._add(made, "packed", facts)
+
+    def _add(self, made: Made, outcome: str, facts: dict[str, Any]) -> None:
+        self.stations.append(Station(title=made.title, outcome=outcome, facts=facts))
+
+
+def _meant(document: str, made: Sequence[Made]) -> str:
+    """The doc_id of the one document that is meant."""
+    found: dict[str, str] = {}
+    for one in made:
+        for path in _readable_paths(one.artifact, DOCUMENT_FILES):
+            table = _matching(one.artifact, path, document)
+            found |= dict(zip(*(table[n].to_pylist() for n in ("doc_id", "text")), strict=True))
+    if len(found) == 1:
+        return next(iter(found))
+    if found:
+        shown = "; ".join(f"{doc_id} ({beginning(found[doc_id])})" for doc_id in sorted(found)[:4])
+        msg = (
+            f"{document} means {plural(len(found), 'document')}; give the whole id of one: {shown}"
+        )
+        raise UsageError(msg)
+    where = plural(len(made), "artifact")
+    msg = f"no document {document!r} in {where}; {_quarantined(document, made)}"
+    raise UsageError(msg)
+
+
+def _matching(artifact: Artifact, path: str, document: str) -> pa.Table:
+    local = artifact.local(path)
+    if _DOC_ID.fullmatch(document):
+        first, last = document.ljust(_ID_DIGITS, "0"), document.ljust(_ID_DIGITS, "f")
+        return read_range(local, first, last)
+    columns = ["doc_id", "text", "source_id"]
+    wanted = pc.field("source_id") == document
+    return pq.read_table(local, columns=columns, filters=wanted)
+
+
+def _quarantined(document: str, made: Sequence[Made]) -> str:
+    """Where a place is asked for: what was set aside in its file."""
+    file = document.rpartition(":")[0] or document
+    rows = [
+        row
+        for one in made
+        for path in _readable_paths(one.artifact, QUARANTINE_FILES)
+        for row in pq.read_table(one.artifact.local(path)).to_pylist()
+        if row["file"] == file
+    ]
+    if not rows:
+        return "give a doc_id of 8 digits or more, or a place as documents name it: a.jsonl:17"
+    shown = "; ".join(f"{row['offset']}: {row['reason']}" for row in rows[:_SHOWN])
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return f"set aside in {file}, by byte or row: {shown}{more}"
+
+
+def _readable_paths(artifact: Artifact, pattern: str) -> list[str]:
+    """None where no copy is left."""
+    try:
+        return artifact.paths(pattern)
+    except StoreError:
+        return []
+
+
+def _rows(
+    artifact: Artifact, doc_id: str, pattern: str = DOCUMENT_FILES
+) -> Iterator[dict[str, Any]]:
+    for path in artifact.paths(pattern):
+        yield from read_range(artifact.local(path), doc_id, doc_id).to_pylist()
+
+
+def _kept_facts(row: dict[str, Any], *, is_first: bool) -> dict[str, Any]:
+    facts = {name: row[name] for name in _ROW_FACTS if row.get(name) is not None}
+    if not is_first:  # only what this step adds to it
+        return {name: facts[name] for name in ("source_id", "cluster_size") if name in facts}
+    size = {"bytes": len(row["text"].encode()), "begins with": beginning(row["text"])}
+    return {"doc_id": row["doc_id"], **facts, **size}
+
+
+def _removal_facts(artifact: Artifact, row: dict[str, Any]) -> dict[str, Any]:
+    known = {name: row[name] for name in _REMOVAL_FACTS if row.get(name) is not None}
+    place = {"source_id": row["source_id"]}
+    return {**place, **known, "ledger": _ledger_row(artifact, row["rule"])}
+
+
+def _left_out(artifact: Artifact) -> tuple[str, dict[str, Any]]:
+    """What became of a document that a step neither kept nor lists: its ledger may name one way."""
+    rules = list(artifact.read_json(LEDGER)["removed"])
+    if len(rules) == 1:
+        return f"removed: {rules[0]}", {"ledger": _ledger_row(artifact, rules[0])}
+    return "not there", {"ledger": f"its ways out are {', '.join(rules) or 'none'}"}
+
+
+def _ledger_row(artifact: Artifact, rule: str) -> str:
+    """What else went the same way."""
+    counts = artifact.read_json(LEDGER)["removed"].get(rule, {})
+    text = megabytes(counts.get("bytes", 0))
+    return f"{plural(counts.get('documents', 0), 'document')}, {text} removed so"
+
+
+def _ranks(store: TokenStore, doc_id: str) -> list[int]:
+    """The places of a document in a token store; copies have one each."""
+    wanted = ids_as_words([doc_id])[0]
+    ranks: list[int] = np.flatnonzero((store.doc_ids == wanted).all(axis=1)).tolist()
+    return ranks
+
+
+def _several(numbers: list[int]) -> Any:
+    """One number, or the first of many."""
+    if len(numbers) == 1:
+        return numbers[0]
+    more = f" and {len(numbers) - _SHOWN} more" if len(numbers) > _SHOWN else ""
+    return ", ".join(f"{number:,}" for number in numbers[:_SHOWN]) + more
