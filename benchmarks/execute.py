@@ -18,7 +18,7 @@ import json
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,9 +65,9 @@ def main() -> None:
     add_peer_options(parser)
     options = parser.parse_args()
     found: dict[str, Any] = {"machine": machine()}
-    found["runs"] = [row for where in options.on for row in _measure(where, options)]
-    found["limits"] = _limits()
-    ray.shutdown()
+    with tempfile.TemporaryDirectory(prefix="seaglass-execute-") as folder:
+        found["runs"] = [row for where in options.on for row in _measure(where, options, folder)]
+    found["limits"] = {"creates_per_second": _creates()}
     with chosen_peers(options) as peers:
         found["peers"] = {name: vars(at) for name, at in peers.items()}
         contestants = [
@@ -105,13 +105,23 @@ class _KeptExecutor:
         return getattr(self._inner, name)
 
 
-def _measure(where: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    executor = _warm("local" if where == "ray" else where)
+def _measure(where: str, options: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
+    """Rounds on one executor. Stores stay: for minutes, ext4 makes files slowly after deletions."""
+    with closing(_warm("local" if where == "ray" else where, folder)) as executor:
+        rows = _rows(where, executor, options, folder)
+        if where == "ray":
+            rows.append({"on": where, "tasks_that_do_nothing_per_second": _ray_tasks()})
+    return rows
+
+
+def _rows(
+    where: str, executor: Executor, options: argparse.Namespace, folder: str
+) -> list[dict[str, Any]]:
     taken: dict[str, list[float]] = {shape: [] for shape in options.shape}
     for _ in range(options.rounds):
         for shape in options.shape:
             targets = trivial.dag(shape, _size(shape, options))
-            taken[shape].append(_run(targets, _KeptExecutor(executor)))
+            taken[shape].append(_run(targets, _KeptExecutor(executor), folder))
     rows = []
     for shape, seconds in taken.items():
         num_steps = len(parents(shape, _size(shape, options)))
@@ -120,16 +130,16 @@ def _measure(where: str, options: argparse.Namespace) -> list[dict[str, Any]]:
         rows.append(row)
     if options.profile:
         for row in rows:
-            row["milliseconds_per_step"] = _profile(row["shape"], row["size"], executor)
+            row["milliseconds_per_step"] = _profile(row["shape"], row["size"], executor, folder)
     return rows
 
 
-def _profile(shape: str, size: int, executor: Executor) -> dict[str, float]:
+def _profile(shape: str, size: int, executor: Executor, folder: str) -> dict[str, float]:
     """One round with timers: wall time per step, and the parts of an attempt."""
-    with tempfile.TemporaryDirectory(prefix="seaglass-parts-") as folder:
-        with _timers(folder):
-            seconds = _run(trivial.dag(shape, size), _KeptExecutor(executor))
-        return {"wall": 1_000 * seconds / size, **mean_parts(Path(folder))}
+    parts = tempfile.mkdtemp(dir=folder)
+    with _timers(parts):
+        seconds = _run(trivial.dag(shape, size), _KeptExecutor(executor), folder)
+    return {"wall": 1_000 * seconds / size, **mean_parts(Path(parts))}
 
 
 @contextmanager
@@ -152,21 +162,20 @@ def _timers(folder: str) -> Iterator[None]:
         yield
 
 
-def _warm(where: str) -> Executor:
+def _warm(where: str, folder: str) -> Executor:
     """An executor whose workers have imported what a step needs."""
-    with tempfile.TemporaryDirectory(prefix="seaglass-") as folder:
-        plan = _plan(trivial.first(), folder)
-        executor = make_executor(where, plan.codebase)
-    _run(trivial.dag("independent", 8), _KeptExecutor(executor))
+    plan = _plan(trivial.first(), tempfile.mkdtemp(dir=folder))
+    executor = make_executor(where, plan.codebase)
+    _run(trivial.dag("independent", 8), _KeptExecutor(executor), folder)
     return executor
 
 
-def _run(targets: dict[str, Step], executor: _KeptExecutor) -> float:
-    with tempfile.TemporaryDirectory(prefix="seaglass-") as folder:
-        plan = _plan(targets, folder)
-        started = time.perf_counter()
-        result = Run(plan, Board(plan.dag.nodes)).execute(lambda: executor)
-        seconds = time.perf_counter() - started
+def _run(targets: dict[str, Step], executor: _KeptExecutor, folder: str) -> float:
+    """Seconds of a run into a new store."""
+    plan = _plan(targets, tempfile.mkdtemp(dir=folder))
+    started = time.perf_counter()
+    result = Run(plan, Board(plan.dag.nodes)).execute(lambda: executor)
+    seconds = time.perf_counter() - started
     if len(result.own) != len(plan.dag.nodes):
         sys.exit(f"{len(result.own)} of {len(plan.dag.nodes)} steps ran: {result.failures[:1]}")
     return seconds
@@ -183,17 +192,13 @@ def _plan(targets: dict[str, Step], folder: str) -> Plan:
     return make_plan(recipe, open_store(folder), RememberedDigests())
 
 
-def _limits() -> dict[str, Any]:
+def _creates() -> float:
     with tempfile.TemporaryDirectory(prefix="seaglass-") as folder:
         create = open_store(folder).adapter.create
         started = time.perf_counter()
         for number in range(_PROBES):
             create(f"v1/probe/{number}", b"x")
-        creates = _PROBES / (time.perf_counter() - started)
-    found: dict[str, Any] = {"creates_per_second": creates}
-    if ray.is_initialized():
-        found["ray_tasks_per_second"] = _ray_tasks()
-    return found
+        return _PROBES / (time.perf_counter() - started)
 
 
 def _ray_tasks() -> float:

@@ -35,7 +35,7 @@ CALLS = {
     "publish": "publish",
 }
 BLOCKS = {"body": "no_exit"}
-ENDS = {"diary": "DiaryWriter", "scratch": "scratch_folder", "heartbeat": "Heartbeat"}
+ENDS = {"diary": "DiaryWriter", "scratch": "Scratch", "heartbeat": "Heartbeat"}
 _SPENT: Counter[str] = Counter()
 
 

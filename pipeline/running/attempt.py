@@ -32,7 +32,7 @@ from pipeline.running.opened import (
     part_key,
     save_part,
 )
-from pipeline.running.scratch import scratch_folder
+from pipeline.running.scratch import Scratch
 from pipeline.step import Secret
 from pipeline.store import layout
 from pipeline.store.claims import LIMIT_S, Claim, Heartbeat, Held, Observer, acquire
@@ -44,7 +44,6 @@ from pipeline.store.store import Store, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from pipeline.sources import SourceManifest
 
@@ -129,7 +128,7 @@ class Attempt:
             return done
         folder = f"shards/{key[:16]}-{secrets.token_hex(4)}"  # a shard that died left files behind
         files = AttemptFiles(self.store, self.attempt, folder=folder)
-        with scratch_folder() as scratch:
+        with Scratch() as scratch:
             output = shard_output(self.output, files, scratch)
             with no_exit():
                 result = function(self.task.config, shard, self.inputs, output)
@@ -143,7 +142,7 @@ def shard_key(namespace: str, function: Callable[..., Any], shard: Any) -> str:
     return part_key(namespace, "shard", (name, shard))
 
 
-def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> StoredOutput:
+def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Scratch) -> StoredOutput:
     """The output writer of one shard."""
     return StoredOutput(
         store=parent.store,
@@ -152,7 +151,7 @@ def shard_output(parent: StoredOutput, files: AttemptFiles, scratch: Path) -> St
         attempt=parent.attempt,
         namespace=parent.namespace,
         cpus=1,
-        scratch=scratch,
+        scratch_space=scratch,
         digests=parent.digests,
         files=files,
         pulse=Pulse(why_stop=parent.pulse.why_stop),
@@ -246,15 +245,15 @@ class _Worker:
         digests, pulse, watch = RememberedDigests(), Pulse(), Stopwatch()
         with ExitStack() as stack:
             stack.callback(digests.save)
-            scratch = stack.enter_context(scratch_folder())
-            heart = Heartbeat(self.store, self.claim, pulse.row, limit_s=self.task.limit_s)
-            pulse.why_stop = stack.enter_context(heart).why_stop
+            beats = Heartbeat(self.store, self.claim, pulse.row, limit_s=self.task.limit_s)
+            heart = stack.enter_context(beats)
+            pulse.why_stop = heart.why_stop
             output = StoredOutput(
                 store=self.store,
                 digests=digests,
                 pulse=pulse,
                 diary=self.diary.event,
-                scratch=scratch,
+                scratch_space=stack.enter_context(Scratch()),
                 **output_identity(self.task, self._attempt, self.store),
             )
             context = open_attempt(self.task, output)

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
 from pipeline.errors import StoreError
@@ -22,6 +22,7 @@ from pipeline.redaction import redacted, redacted_value
 from pipeline.running.logs import TAIL_LINES
 from pipeline.store import layout
 from pipeline.store.objects import dump
+from pipeline.ticker import Ticker
 
 if TYPE_CHECKING:
     from pipeline.store.store import Store
@@ -46,23 +47,21 @@ class DiaryWriter:
         self._store = store
         self._run = run_id
         self._writer = writer
-        self._flush_s = flush_s
         self._previous = GENESIS
         self._sequence = 0
         self._chunk = _Chunk(0)
         self._unwritten: deque[_Chunk] = deque()
         self._lock = Lock()
         self._writing = Lock()
-        self._stop = Event()
-        self._thread = Thread(target=self._run_flusher, name="diary", daemon=True)
+        # What a flush could not write is kept, and written with the next one or at the end.
+        self._ticker = Ticker("diary", self.flush, interval_s=flush_s)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._ticker.__enter__()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._ticker.__exit__()
         for wait_s in _LAST_WAITS_S:
             with suppress(StoreError):
                 self.flush()
@@ -109,11 +108,6 @@ class DiaryWriter:
         create, where = self._store.adapter.create, (self._run, self._writer, chunk.number)
         create(layout.bodies(*where), b"".join(chunk.bodies))
         create(layout.events(*where), b"".join(chunk.chain))
-
-    def _run_flusher(self) -> None:
-        while not self._stop.wait(self._flush_s):
-            with suppress(Exception):  # kept, and written again with the next flush or at the end
-                self.flush()
 
 
 def _shown(value: Any) -> str:

@@ -7,10 +7,11 @@ that blocks. Its default is to be ignored, so one that comes too late does no ha
 from __future__ import annotations
 
 import signal
-from threading import Event, Thread, current_thread, main_thread
+from threading import Event, current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from pipeline.errors import StepError
+from pipeline.ticker import Ticker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,30 +26,29 @@ def fenced(why: str) -> StepError:
 class Fence:
     """Raises in the main thread, once, as soon as there is a reason; elsewhere it does nothing.
 
-    It has a thread of its own, for the heartbeat's may hang in the store.
+    It has a ticker of its own, for the heartbeat's may hang in the store.
     """
 
     def __init__(self, why_stop: Callable[[], str | None], *, interval_s: float) -> None:
         self._why_stop = why_stop
-        self._interval_s = interval_s
         self._is_over = Event()
-        self._thread = Thread(target=self._watch, name="fence", daemon=True)
+        self._ticker = Ticker("fence", self._look, interval_s=interval_s)
+        self._watches = current_thread() is main_thread()
 
     def __enter__(self) -> None:
-        if current_thread() is main_thread():
+        if self._watches:
             self._before = signal.signal(signal.SIGURG, self._stop)
-            self._thread.start()
+            self._ticker.__enter__()
 
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        if self._watches:
+            self._ticker.__exit__()
             signal.signal(signal.SIGURG, self._before)
 
-    def _watch(self) -> None:
-        while not self._is_over.wait(self._interval_s):
-            if self._why_stop() is not None:
-                signal.pthread_kill(main_thread().ident or 0, signal.SIGURG)
+    def _look(self) -> None:
+        if not self._is_over.is_set() and self._why_stop() is not None:
+            signal.pthread_kill(main_thread().ident or 0, signal.SIGURG)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         del number, frame

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pipeline.body import Artifact, OpenedSource
     from pipeline.digests import RememberedDigests
+    from pipeline.running.scratch import Scratch
     from pipeline.sources import SourceFile, SourceManifest
     from pipeline.store.store import Store
 
@@ -213,13 +214,18 @@ class StoredOutput:
     attempt: str
     namespace: str
     cpus: int
-    scratch: Path
+    scratch_space: Scratch
     digests: RememberedDigests
     files: AttemptFiles
     pulse: Pulse
     diary: Callable[..., None]
     shards: Shards | None = None
     saved: set[str] = field(default_factory=set)
+
+    @property
+    def scratch(self) -> Path:
+        """An empty local folder."""
+        return self.scratch_space.folder
 
     @contextmanager
     def open(self, path: str) -> Iterator[BinaryIO]:

@@ -13,14 +13,12 @@ import logging
 import re
 import signal
 import sys
-import tempfile
 import time
 import traceback
 from collections import Counter, deque
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +43,13 @@ from pipeline.running.executor import check_shards
 from pipeline.running.failures import RETRIED, classify, describe
 from pipeline.running.logs import LogCapture
 from pipeline.running.opened import Pulse, StoredOutput
+from pipeline.running.scratch import Scratch
 from pipeline.store.objects import Part
 from pipeline.store.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 _CANCEL_GRACE_S = 10.0
 _POLL_S = 0.5
@@ -283,7 +283,7 @@ def _try_shard(task: _ShardTask) -> Part | StepError:
                 digests=RememberedDigests(),
                 pulse=Pulse(),
                 diary=diary.event,
-                scratch=Path(tempfile.gettempdir()),
+                scratch_space=Scratch(),
                 **output_identity(step, task.attempt, store),
             )
             return _run_shard(task, open_attempt(step, output))

@@ -31,11 +31,12 @@ from pipeline.running.rebuild import missing_inputs, waiting_note
 from pipeline.running.refs import move_refs
 from pipeline.running.schedule import Schedule
 from pipeline.running.tasks import task_of
-from pipeline.running.watch import Watcher, last_beat
+from pipeline.running.watch import last_beat
 from pipeline.store import layout
 from pipeline.store.claims import Held, Observer
 from pipeline.store.leases import Lease
 from pipeline.store.promotions import LOST, promote
+from pipeline.ticker import Ticker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -118,7 +119,7 @@ class Run:
         try:
             self._prepare()
             interval_s = min(self._store.adapter.beat_interval_s, _LOOK_S)
-            watcher = Watcher(self.watch, interval_s=interval_s)
+            watcher = Ticker("watcher", self.watch, interval_s=interval_s)
             with DiaryWriter(self._store, self.run_id, "driver") as diary, watcher:
                 diary.event("run_started", recipe=self._plan.recipe.name, **self._provenance)
                 self._rebuild_before(list(self._schedule), diary)

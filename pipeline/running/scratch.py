@@ -10,34 +10,36 @@ import os
 import re
 import shutil
 import tempfile
-from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Self
 
 import psutil
 
 from pipeline.process import host_id, is_running, start_time
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _NAME = re.compile(r"seaglass-([0-9a-f]{8})-(\d+)-(\d+)-.+")
 _TICKS = 100  # start times to a hundredth of a second
 
 
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """An empty folder of this process, gone afterwards.
+class Scratch:
+    """A scratch folder of a block, made on first use: most steps need none.
 
     The first one of a process also removes what dead processes left.
     """
-    folder = Path(tempfile.mkdtemp(prefix=own_prefix(os.getpid())))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+    @cached_property
+    def folder(self) -> Path:
+        """An empty folder of this process."""
+        return Path(tempfile.mkdtemp(prefix=own_prefix(os.getpid())))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "folder" in vars(self):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def sweep() -> None:

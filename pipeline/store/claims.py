@@ -12,7 +12,6 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import count
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self
 
 from pipeline.errors import StoreError
@@ -21,6 +20,7 @@ from pipeline.running.diary import last_lines, writer_name
 from pipeline.store import layout
 from pipeline.store.objects import End, Owner, dump
 from pipeline.store.publish import close, settle
+from pipeline.ticker import Ticker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +122,7 @@ def acquire(observer: Observer, action_key: str, attempt: Owner) -> Claim | Held
 
 
 class Heartbeat:
-    """Shows that a claim's owner is alive, and how far it is. A thread of its own.
+    """Shows that a claim's owner is alive, and how far it is. The first time, the claim does.
 
     It survives whatever the store does. `why_stop` tells the body to stop once a beat could not be
     written for half the limit, for someone else may take over at the full limit; and once someone
@@ -144,16 +144,16 @@ class Heartbeat:
         self._limit_s = limit_s
         self._trying_since: float | None = None
         self._end: End | None = None
-        self._stop = Event()
-        self._thread = Thread(target=self._run, name="heartbeat", daemon=True)
+        self._counter = count(1)
+        interval_s = store.adapter.beat_interval_s
+        self._ticker = Ticker("heartbeat", self._beat, interval_s=interval_s)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._ticker.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(timeout=5)
+        self._ticker.__exit__()
 
     def why_stop(self) -> str | None:
         """Why the step should stop, or None while its claim stands."""
@@ -170,18 +170,12 @@ class Heartbeat:
         except (TypeError, ValueError):  # progress that JSON cannot hold must not stop the beat
             return dump({"counter": counter})
 
-    def _run(self) -> None:
-        for counter in count(1):
-            with suppress(Exception):  # any storage fault counts as silence
-                self._beat(counter)
-            if self._stop.wait(self._store.adapter.beat_interval_s):
-                return
-
-    def _beat(self, counter: int) -> None:
+    def _beat(self) -> None:
+        """Beat once. Any storage fault counts as silence."""
         action_key, attempt = self._claim.action_key, self._claim.owner.attempt
         if self._trying_since is None:  # set before the request, which may hang
             self._trying_since = time.monotonic()
         key = layout.beat(action_key, self._claim.epoch)
-        self._store.adapter.replace(key, self._row(counter))
+        self._store.adapter.replace(key, self._row(next(self._counter)))
         self._trying_since = None
         self._end = self._store.end(action_key, attempt)

@@ -10,8 +10,7 @@ import secrets
 import unicodedata
 from datetime import UTC, datetime
 from hashlib import sha256
-from string import ascii_uppercase
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from pipeline.errors import UsageError
 
@@ -24,8 +23,7 @@ LEASES = "v1/leases"
 CONDEMNED = "v1/condemned"
 _MAX_NAME = 4_000
 _MAX_ESCAPED = 200
-_PLAIN = re.compile(r"[a-z0-9_.+@-]*")  # stays as it is; most names and paths are of this kind
-_ALSO_ESCAPED = frozenset(ascii_uppercase + "~")
+_ODD = re.compile(r"[^a-z0-9_.+@-]+")  # capitals too: "A" and "a" are one name on some disks
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -50,6 +48,11 @@ def is_believed_later(key: str) -> bool:
     """Whether no one believes an object before another one, written after it, is on the disk."""
     parts = key.split("/")
     return len(parts) > 1 and parts[1] in _POINTED_AT
+
+
+def follows_from_a_seal(key: str) -> bool:
+    """Whether an object that is lost as a whole comes back from a seal; half of one would not."""
+    return key.startswith("v1/actions/")
 
 
 def new_id() -> str:
@@ -298,16 +301,13 @@ def checked_name(name: str) -> str:
 
 def _escaped(part: str) -> str:
     # The leading underscore keeps names such as "..", ".tmp-" and "con" from meaning anything;
-    # capitals are escaped, because "A" and "a" are one name on some disks; what would be too long
-    # for a file name on disk keeps its head and gains a digest after "=", which stands in no other
-    # escaped name.
-    text = "_" + (part if _PLAIN.fullmatch(part) else _quoted(part))
+    # what would be too long for a file name on disk keeps its head and gains a digest after "=",
+    # which stands in no other escaped name.
+    text = "_" + _ODD.sub(_quoted, part)
     if len(text) <= _MAX_ESCAPED:
         return text
     return f"{text[: _MAX_ESCAPED - 66]}={sha256(part.encode()).hexdigest()}"
 
 
-def _quoted(part: str) -> str:
-    return "".join(
-        f"%{ord(sign):02X}" if sign in _ALSO_ESCAPED else quote(sign, safe="+@") for sign in part
-    )
+def _quoted(odd: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in odd[0].encode())

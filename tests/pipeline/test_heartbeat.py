@@ -184,15 +184,19 @@ def test_a_step_that_could_not_renew_its_claim_stops_itself_and_its_end_says_so(
 @pytest.mark.parametrize("body", ["compute_for_ever", "sleep_for_ever"])
 @pytest.mark.parametrize("how", ["refuse", "hang"])
 def test_a_step_that_never_looks_is_stopped_all_the_same(hurried, monkeypatch, body, how):
-    over = Event()
+    over, leave = Event(), Heartbeat.__exit__
 
     def fail(*_):
         over.wait(60 if how == "hang" else 0)
         msg = "no network"
         raise OSError(msg)
 
+    def let_go(*heart):  # or its end would wait for the beat that hangs
+        over.set()
+        leave(*heart)
+
     monkeypatch.setattr(type(hurried.adapter), "replace", fail)
-    monkeypatch.setattr(Heartbeat, "__exit__", lambda *_: over.set())  # joins it for 5 s
+    monkeypatch.setattr(Heartbeat, "__exit__", let_go)
 
     outcome = try_once(make_task(hurried.url, body, limit_s=0.02))
 
