@@ -247,3 +247,17 @@ class PlanFacts(TypedDict):
     long_documents: int  # longer than a row
     cut_documents: int  # in more than one piece
     files: list[dict[str, Any]]  # path, phase, rows, pieces; all of a phase, then the next
+
+
+# --------------------------------------------------------------------------------- packed rows
+
+PACKED_ROWS = pa.schema(
+    [
+        pa.field("input_ids", pa.list_(pa.int32())),  # real tokens: at most `sequence_length`
+        pa.field("position_ids", pa.list_(pa.int32())),  # place of each token in its piece
+        pa.field("seq_lengths", pa.list_(pa.int32())),  # tokens of each piece
+        pa.field("doc_ids", pa.list_(pa.string())),  # of each piece
+        pa.field("starts", pa.list_(pa.int64())),  # tokens of its document before each piece
+    ]
+)
+"""A packed row as the world reads it: what `materialize` writes, in the layout of `datasets`."""

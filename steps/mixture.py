@@ -39,7 +39,7 @@ class MixedTokens:
         paths = [phase["path"] for phase in self.facts["phases"]]
         tables = [pq.read_table(mixture.local(path), schema=DRAWS) for path in paths]
         self.phase_bounds = np.cumsum([0, *(table.num_rows for table in tables)])
-        self.source, self.epoch, self.document, self.start, self.lengths = (
+        self.source, self.epoch, self.document, self._start, self.lengths = (
             np.concatenate([table.column(name).to_numpy() for table in tables])
             for name in DRAWS.names
         )
@@ -71,7 +71,7 @@ class MixedTokens:
         """Digest of all draws, in order."""
         words = (
             self.identities.astype(">u8"),
-            self.start.astype(">i8"),
+            self._start.astype(">i8"),
             self.lengths.astype(">i8"),
         )
         return hashlib.sha256(b"".join(word.tobytes() for word in words)).hexdigest()
@@ -84,7 +84,11 @@ class MixedTokens:
     def read(self, rank: int, start: int, length: int) -> NDArray[Any]:
         """So many tokens of a draw, and the one that follows them *in its document*, if any."""
         store = self.stores[self.source[rank]]
-        return store.read(int(self.document[rank]), int(self.start[rank]) + start, length)
+        return store.read(int(self.document[rank]), int(self._start[rank]) + start, length)
+
+    def starts(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tokens of its document before each draw."""
+        return np.asarray(self._start[ranks])
 
 
 AnyTokens: TypeAlias = TokenStore | MixedTokens

@@ -91,6 +91,10 @@ class TokenStore:
         """So many tokens of a document, and the one that follows them in it, if there is one."""
         return self.tokens(rank)[start : start + length + 1]
 
+    def starts(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tokens of the document before what each rank stands for: none."""
+        return np.zeros_like(ranks)
+
     @cached_property
     def _id_words(self) -> NDArray[np.uint64]:
         digits = b"".join(_joined_ids(batch.column("doc_id")) for batch in self._batches)
@@ -103,6 +107,16 @@ class TokenStore:
         if self.facts["sorted"]:
             return None
         return np.lexsort((self._id_words[:, 1], self._id_words[:, 0]))
+
+
+def hex_ids(words: NDArray[np.uint64]) -> list[str]:
+    """doc_ids as they are written.
+
+    >>> hex_ids(np.array([[1, 2]], np.uint64))
+    ['00000000000000010000000000000002']
+    """
+    digits = words.astype(">u8").tobytes().hex()
+    return [digits[at : at + _ID_HEX] for at in range(0, len(digits), _ID_HEX)]
 
 
 def seeded_hash(identities: NDArray[np.uint64], *, key: int) -> NDArray[np.uint64]:

@@ -129,7 +129,7 @@ def test_no_token_is_lost_or_doubled_within_an_epoch(tmp_path_factory, mixture, 
 
 
 def columns_of(tokens):
-    return tokens.document, tokens.start, tokens.lengths
+    return tokens.document, tokens.starts(np.arange(tokens.num_documents)), tokens.lengths
 
 
 @settings(max_examples=15)
