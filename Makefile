@@ -12,6 +12,8 @@ LOCK_PIP := $(LOCK_VENV)/bin/python -m pip --disable-pip-version-check
 PACKAGES := pipeline steps model kernels recipes
 RUNTIME := steps/data/runtime_distributions.txt
 FAST := not ray and not slow and not emulator and not browser
+WORKERS := 2  # tests that start a Ray share one of them (tests/conftest.py)
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
 
 # From pip's report of what the core dependencies pull in, to names; without this project, what venv
 # itself brings, and what only some builds of torch pull in.
@@ -36,10 +38,10 @@ quickstart: $(CORE)  ## set up, then run the main job; the second time everythin
 	@$(BIN)/seaglass run recipes/quickstart.py
 
 test: $(DEV)  ## set up, then run every test, those with Ray and services included
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: lint  ## lint, then doctests and the fast tests: under 3 minutes
-	$(BIN)/python -m pytest -m "$(FAST)"
+	$(PYTEST) -m "$(FAST)"
 
 lint: $(DEV)  ## format, ruff, mypy --strict and the import contracts
 	$(BIN)/ruff format --check

@@ -15,6 +15,13 @@ settings.register_profile("seaglass", deadline=None, derandomize=True, print_blo
 settings.load_profile("seaglass")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let workers share the tests by modules; those that start a Ray go to one, one by one."""
+    for item in items:
+        group = "ray" if item.get_closest_marker("ray") else item.location[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The root of the repository under test."""
