@@ -52,6 +52,16 @@ def flat(value: Any, path: str = "") -> dict[str, Any]:
     return {k: v for part in parts for k, v in part.items()}
 
 
+def settings(value: Any) -> dict[str, Any]:
+    """Leaves of a shown value for people, who need no names of types.
+
+    >>> settings({"_type": "Config", "model_type": "olmoe"})
+    {'model_type': 'olmoe'}
+    """
+    leaves = flat(value).items()
+    return {path: leaf for path, leaf in leaves if path.rpartition(".")[2] != TYPE_KEY}
+
+
 def differences(old: Any, new: Any) -> list[str]:
     """Changed fields as `path: old -> new`, sorted by path.
 

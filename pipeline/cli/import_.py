@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
 import click
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
+from pipeline.cli.copying import copying
 from pipeline.cli.options import console, json_option, opened, options, print_json, store_option
 from pipeline.cli.text import size
 from pipeline.keeping.importing import Wanted, import_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rich.console import Console
 
 
 @click.command(name="import")
@@ -43,7 +35,7 @@ def import_(
     """
     wanted = Wanted(name=name, place=place, licence=licence, version=version, url=url, note=note)
     screen = console()
-    with _progress(screen, quiet=as_json) as progress:
+    with copying(screen, quiet=as_json) as progress:
         arrival = import_files(opened(store_url), wanted, progress=progress)
     record = arrival.record
     line = f"imported({record.content_digest!r}, name={name!r})"
@@ -66,13 +58,3 @@ def import_(
     screen.print("  from pipeline.imported import imported", markup=False)
     screen.print(f"  {line}", markup=False, soft_wrap=True)
     return 0
-
-
-@contextmanager
-def _progress(screen: Console, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, nothing elsewhere."""
-    columns = ("copying", BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    is_off = quiet or not screen.is_terminal
-    with Progress(*columns, console=screen, transient=True, disable=is_off) as bar:
-        task = bar.add_task("copying")
-        yield lambda done, total: bar.update(task, completed=done, total=total)

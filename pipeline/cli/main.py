@@ -27,6 +27,7 @@ VERBS = {
     "accept": "pipeline.cli.accept:accept",
     "cancel": "pipeline.cli.cancel:cancel",
     "import": "pipeline.cli.import_:import_",
+    "export": "pipeline.cli.export:export",
     "ls": "pipeline.cli.ls:ls",
     "show": "pipeline.cli.show:show",
     "lineage": "pipeline.cli.lineage:lineage",

@@ -27,7 +27,7 @@ from pipeline.cli.text import duration, print_summary, short, size, table
 from pipeline.digests import RememberedDigests
 from pipeline.redaction import redacted
 from pipeline.running.diary import read_events
-from pipeline.shown import TYPE_KEY, flat
+from pipeline.shown import settings
 from pipeline.store import layout
 from pipeline.store.pins import pinned
 
@@ -133,9 +133,7 @@ def _print_record(record: Record, screen: Console, *, place: str) -> None:
         lines["commit"] = made["git_commit"] + (
             " with local changes" if made.get("git_dirty") else ""
         )
-    for path, item in flat(record.config).items():
-        if not path.endswith(TYPE_KEY):
-            lines[f"config {path}"] = str(item)
+    lines |= {f"config {path}": str(item) for path, item in settings(record.config).items()}
     for item in record.inputs:
         place = "" if item.index is None else f"[{item.index}]"
         lines[f"input {item.role}{place}"] = f"{item.title} ({short(item.content_digest)})"

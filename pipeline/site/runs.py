@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from pipeline.shown import TYPE_KEY, flat
+from pipeline.shown import settings
 from pipeline.site import curves as metrics
 from pipeline.site.causes import causes_of
 from pipeline.site.facts import NOT_ENDED, time_of
@@ -86,7 +86,7 @@ def failures(run: RunFacts) -> list[dict[str, Any]]:
 
 def leaves(value: Any) -> list[tuple[str, str]]:
     """A shown value as (path, text), without the names of types."""
-    return [(path, str(item)) for path, item in flat(value).items() if not path.endswith(TYPE_KEY)]
+    return [(path, str(item)) for path, item in settings(value).items()]
 
 
 def _without_place(text: str) -> str:
