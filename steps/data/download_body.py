@@ -58,7 +58,7 @@ def fetch_shard(
     files = source.manifest.files[first:stop]
     arrived = []
     for done, file in enumerate(files, start=1):
-        with fetched(source, file, output) as found:
+        with fetched(source, file, output.scratch, tell=output.event) as found:
             before = reader.ledger.left.get("documents", 0)
             reader.take(file, found.stream)
             documents = reader.ledger.left.get("documents", 0) - before
@@ -156,8 +156,8 @@ class _ShardReader:
             self.ledger.remove(_EMPTY, documents=1, bytes=before)
             return False
         size = len(text.encode())
-        for what, count in lost_bytes.items():
-            self.ledger.remove(f"{_NORMAL_FORM}: {what}", bytes=count)
+        for what, lost in lost_bytes.items():
+            self.ledger.remove(f"{_NORMAL_FORM}: {what}", bytes=lost)
         self.ledger.leave(documents=1, bytes=size)
         self._documents.add((document_id(text), text, *record[1:]), size)
         count = self._sources.setdefault(record.source, [0, 0])

@@ -23,9 +23,10 @@ from steps.data.patience import FETCHING, Interruption, Waits
 from steps.data.remote_files import current, pin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from pipeline.body import OpenedSource, Output
+    from pipeline.body import OpenedSource
     from pipeline.sources import SourceFile
 
 _CHUNK_BYTES = 1 << 20
@@ -51,16 +52,18 @@ class Fetched:
 
 
 @contextmanager
-def fetched(source: OpenedSource, file: SourceFile, output: Output) -> Iterator[Fetched]:
-    """The whole file, verified before its first byte is used.
+def fetched(
+    source: OpenedSource, file: SourceFile, scratch: Path, *, tell: Callable[..., None]
+) -> Iterator[Fetched]:
+    """The whole file, verified before its first byte is used; `tell` says why it has to wait.
 
     Raises:
         SourceError: it is missing, short, long, or not the one that the plan saw.
 
     """
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(output.scratch)) as spool:
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=str(scratch)) as spool:
         arriving = _Arriving(file, spool)
-        _receive(source, arriving, Waits(f"file {file.name!r}", FETCHING, output.event))
+        _receive(source, arriving, Waits(f"file {file.name!r}", FETCHING, tell))
         arriving.check()
         spool.seek(0)
         yield Fetched(spool, arriving.sha256.hexdigest())

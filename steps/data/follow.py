@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline.asking.following import Station
 from pipeline.errors import StoreError, UsageError
+from pipeline.folder import FolderInputs
 from steps.data.document_files import ids_as_words, read_range
 from steps.data.glance import beginning
 from steps.data.ledger import PATH as LEDGER
@@ -24,11 +25,13 @@ from steps.data.set_aside import plural
 from steps.data.summary import megabytes
 from steps.formats import (
     DOCUMENT_FILES,
+    MIXTURE_FILE,
     PLAN_FILE,
     QUARANTINE_FILES,
     REMOVAL_FILES,
     TOKEN_STORE_FILE,
 )
+from steps.mixture import MixedTokens, open_tokens
 from steps.pack_plan import PackPlan
 from steps.token_store import TokenStore
 
@@ -37,10 +40,15 @@ if TYPE_CHECKING:
 
     from pipeline.asking.following import Made
     from pipeline.body import Artifact
+    from steps.mixture import AnyTokens
 
 _DOC_ID = re.compile(r"[0-9a-f]{8,32}")
 _ID_DIGITS = 32
-_CARRIERS = ("documents", "tokens")  # the roles by which a document goes from step to step
+_CARRIERS = (
+    "documents",
+    "tokens",
+    "sources",
+)  # the roles by which a document goes from step to step
 _SHOWN = 4
 _REMOVAL_FACTS = ("kept_doc_id", "jaccard", "score", "item_doc_id", "coverage")
 _ROW_FACTS = ("source_id", "source", "url", "cluster_size")
@@ -80,9 +88,12 @@ class _Path:
             if made.artifact.paths(DOCUMENT_FILES):
                 self._documents(made, came or {self._start}, is_first=not above)
             elif TOKEN_STORE_FILE in paths:
-                self._tokens(made, came)
+                self._tokens(made, came, TokenStore(made.artifact), outcome="tokenized")
+            elif MIXTURE_FILE in paths:
+                mixed = MixedTokens(made.artifact, self._inputs(made, "sources"))
+                self._tokens(made, came, mixed, outcome="drawn")
             elif PLAN_FILE in paths:
-                self._plan(made, came, above)
+                self._plan(made, came)
         except StoreError as error:
             self._ids[made.key] = came
             self._add(made, "cannot be told", {"because": str(error)})
@@ -105,24 +116,25 @@ class _Path:
             self._add(made, *_left_out(made.artifact))
         self._ids[made.key] = going_on
 
-    def _tokens(self, made: Made, came: set[str]) -> None:
-        store = TokenStore(made.artifact)
-        ranks = [rank for doc_id in sorted(came) for rank in _ranks(store, doc_id)]
+    def _tokens(self, made: Made, came: set[str], tokens: AnyTokens, *, outcome: str) -> None:
+        ranks = [rank for doc_id in sorted(came) for rank in _ranks(tokens, doc_id)]
         if ranks:
             self._ids[made.key] = came
-            counts = [int(store.lengths[rank]) for rank in ranks]
-            self._add(made, "tokenized", {"tokens": _several(counts), "rank": _several(ranks)})
+            counts = [int(tokens.lengths[rank]) for rank in ranks]
+            self._add(made, outcome, {"tokens": _several(counts), "rank": _several(ranks)})
 
-    def _plan(self, made: Made, came: set[str], above: list[str]) -> None:
-        artifact = self._made[above[0]].artifact
-        if TOKEN_STORE_FILE not in artifact.paths():
-            return
-        store, plan = TokenStore(artifact), PackPlan(made.artifact)
-        ranks = [rank for doc_id in sorted(came) for rank in _ranks(store, doc_id)]
+    def _plan(self, made: Made, came: set[str]) -> None:
+        inputs = {role: self._inputs(made, role) for role in ("tokens", "sources")}
+        inputs["tokens"] = inputs["tokens"][0]
+        tokens, plan = open_tokens(FolderInputs(inputs)), PackPlan(made.artifact)
+        ranks = [rank for doc_id in sorted(came) for rank in _ranks(tokens, doc_id)]
         places = np.flatnonzero(np.isin(plan.document, ranks))
         facts = {"pieces": len(places), "row": _several(plan.row[places].tolist())}
         facts["of tokens"] = _several(plan.length[places].tolist())
         self._add(made, "packed", facts)
+
+    def _inputs(self, made: Made, role: str) -> Any:
+        return [self._made[key].artifact for key in made.inputs.get(role, ())]
 
     def _add(self, made: Made, outcome: str, facts: dict[str, Any]) -> None:
         self.stations.append(Station(title=made.title, outcome=outcome, facts=facts))
@@ -219,10 +231,10 @@ def _ledger_row(artifact: Artifact, rule: str) -> str:
     return f"{plural(counts.get('documents', 0), 'document')}, {text} removed so"
 
 
-def _ranks(store: TokenStore, doc_id: str) -> list[int]:
-    """The places of a document in a token store; copies have one each."""
+def _ranks(tokens: AnyTokens, doc_id: str) -> list[int]:
+    """The places of a document in a token store, or its draws; copies have one each."""
     wanted = ids_as_words([doc_id])[0]
-    ranks: list[int] = np.flatnonzero((store.doc_ids == wanted).all(axis=1)).tolist()
+    ranks: list[int] = np.flatnonzero((tokens.doc_ids == wanted).all(axis=1)).tolist()
     return ranks
 
 

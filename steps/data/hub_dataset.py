@@ -87,7 +87,8 @@ def _split_paths(source: HubDataset, info: DatasetInfo, commit: str) -> list[str
         found = ", ".join(sorted(splits)) or "none"
         msg = f"dataset {source.dataset!r} has no split {source.split!r}; it has {found}"
         raise SourceError(msg)
-    patterns = declared_patterns(info.card_data, builder.config.name, source.split)
+    configs = None if info.card_data is None else info.card_data.get("configs")
+    patterns = declared_patterns(configs or (), builder.config.name, source.split)
     left_out = unlisted(
         splits[source.split],
         [sibling.rfilename for sibling in info.siblings or ()],

@@ -21,9 +21,11 @@ _BELOW = ("", "/**")  # a pattern may be a folder
 _UNNAMED = "train"  # the split of patterns that name none
 
 
-def declared_patterns(card: Mapping[str, Any] | None, config: str, split: str) -> list[str] | None:
-    """The patterns that a dataset's card declares for a split; None if it leaves them open."""
-    for declared in (card.get("configs") if card is not None else None) or ():
+def declared_patterns(
+    configs: Iterable[Mapping[str, Any]], config: str, split: str
+) -> list[str] | None:
+    """The patterns that the configs of a dataset's card give a split; None if they are open."""
+    for declared in configs:
         if declared.get("config_name") == config:
             return _patterns(declared.get("data_files"), split, declared.get("data_dir"))
     return None

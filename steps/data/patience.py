@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.errors import SourceError
 
@@ -25,14 +25,6 @@ class Interruption(Exception):  # noqa: N818 - it ends nothing: who meets it tri
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
         self.wait_s = wait_s
-
-
-class Tell(Protocol):
-    """Tells people that, and why, something waits."""
-
-    def __call__(self, kind: str, /, **body: object) -> None:
-        """An event, as `Output.event` takes it."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +45,14 @@ say so (https://huggingface.co/docs/hub/rate-limits)."""
 
 
 class Waits:
-    """Counts the failures in a row of one thing, and waits between them."""
+    """Counts the failures in a row of one thing, and waits between them.
 
-    def __init__(self, what: str, patience: Patience, tell: Tell | None = None) -> None:
+    `tell` tells people that, and why, as `Output.event` does.
+    """
+
+    def __init__(
+        self, what: str, patience: Patience, tell: Callable[..., None] | None = None
+    ) -> None:
         self._what = what
         self._patience = patience
         self._tell = tell
@@ -92,7 +89,7 @@ class Waits:
         time.sleep(wait_s)
 
     def _backoff_s(self) -> float:
-        longest = self._patience.first_s * 2 ** (self._failures - 1)
+        longest = self._patience.first_s * 2.0 ** (self._failures - 1)
         return random.uniform(0.5, 1) * min(longest, self._patience.most_s)
 
 

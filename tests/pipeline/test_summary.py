@@ -11,9 +11,10 @@ from pipeline.cli.text import print_summary
 @pytest.fixture
 def shown():
     def print_(**table) -> list[str]:
-        screen = Console(file=io.StringIO(), width=80)
+        text = io.StringIO()
+        screen = Console(file=text, width=80)
         print_summary(screen, {"title": "Words", "tables": [table]})
-        return [line.rstrip() for line in screen.file.getvalue().splitlines()]
+        return [line.rstrip() for line in text.getvalue().splitlines()]
 
     return print_
 

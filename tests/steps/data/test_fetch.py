@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from pipeline.errors import SourceError, UsageError
-from pipeline.folder import FolderOutput, run_body
+from pipeline.folder import run_body
 from pipeline.running.opened import ResolvedSource
 from pipeline.sources import SourceFile, SourceManifest
 from steps.data import fetch, remote_files
@@ -37,16 +37,17 @@ def quick(monkeypatch):
     monkeypatch.setattr(remote_files, "LOOKING", Patience(tries=3, first_s=0.001))
 
 
-def planned(origin: Origin, path: str = "/a.txt", **fields) -> SourceFile:
-    known = {"size_bytes": len(DATA), "checksum": SHA256} | fields
-    return SourceFile(name=path[1:], location=origin.url + path, **known)
+def planned(origin: Origin, path: str = "/a.txt", checksum: str = SHA256) -> SourceFile:
+    location = origin.url + path
+    return SourceFile(name=path[1:], size_bytes=len(DATA), checksum=checksum, location=location)
 
 
 def read(file: SourceFile, tmp_path) -> tuple[bytes, list[dict]]:
     """The bytes, and what people were told while they waited."""
-    output = FolderOutput(tmp_path, scratch=tmp_path)
-    with fetched(ResolvedSource(SourceManifest(files=(file,))), file, output) as found:
-        return found.stream.read(), [body for kind, body in output.events if kind == "waiting"]
+    waits: list[dict] = []
+    source = ResolvedSource(SourceManifest(files=(file,)))
+    with fetched(source, file, tmp_path, tell=lambda kind, **body: waits.append(body)) as found:
+        return found.stream.read(), waits
 
 
 def resolve(*urls: str, **fields) -> SourceManifest:
@@ -174,15 +175,13 @@ def test_a_file_that_is_replaced_between_two_reads_is_refused(origin, tmp_path):
     file = planned(origin, checksum="etag:v1")
     kept.answers.append(Status(503, {"Retry-After": "0"}))
 
-    def replaced(*args, **body):
+    def replaced(kind, **body):  # the moment between the two reads
         kept.headers["ETag"] = '"v2"'
 
-    output = FolderOutput(tmp_path, scratch=tmp_path)
-    output.event = replaced  # type: ignore[method-assign]  # the moment between the two reads
     source = ResolvedSource(SourceManifest(files=(file,)))
     with (
         pytest.raises(SourceError, match="has etag:v2, the plan saw etag:v1"),
-        fetched(source, file, output),
+        fetched(source, file, tmp_path, tell=replaced),
     ):
         pass
 

@@ -15,7 +15,14 @@ from pipeline.asking.following import Made, Station
 from pipeline.errors import CorruptError, UsageError
 from pipeline.folder import FolderArtifact, LocalSource, run_body
 from pipeline.sources import SourceFile, SourceManifest
-from steps.data import deduplicate_body, match_duplicates_body, sign_body, split_body
+from steps.data import (
+    deduplicate_body,
+    match_duplicates_body,
+    mix_body,
+    pack_body,
+    sign_body,
+    split_body,
+)
 from steps.data.deduplicate import DeduplicateConfig, MatchConfig
 from steps.data.download import DownloadConfig
 from steps.data.download_body import run as run_download
@@ -23,7 +30,9 @@ from steps.data.file_formats import options
 from steps.data.filter_documents import FilterConfig
 from steps.data.filter_documents_body import run as run_filter
 from steps.data.follow import follow_document
+from steps.data.mix import Epochs, MixConfig, Phase
 from steps.data.normal_form import document_id
+from steps.data.pack import PackConfig
 from steps.data.quality.gopher import QUALITY
 from steps.data.quality.rule import rebound
 from steps.data.split import Part, SplitConfig
@@ -226,21 +235,45 @@ def test_a_masked_document_is_followed_under_its_new_id(tmp_path):
     ]
 
 
-def test_tokens_and_rows_of_a_document_are_told(tmp_path, tiny_corpus):
+@pytest.fixture
+def tokenized(tmp_path, tiny_corpus) -> tuple[Run, str, int]:
+    """A run up to a token store, the document of rank 5 in it, and how many tokens that has."""
     tokens = FolderArtifact(tiny_corpus.tokens)
     store = TokenStore(tokens)
     ids = [f"{int(high):016x}{int(low):016x}" for high, low in store.doc_ids]
     run = Run(tmp_path)
     run.add("download", write(tmp_path / "a", ["x"] * len(ids), "a", ids))
     run.add("tokenize", tokens, documents="download")
+    return run, ids[5], int(store.lengths[5])
+
+
+def tokens_told(station: Station) -> int:
+    return sum(map(int, str(station.facts["of tokens"]).split(", ")))
+
+
+def test_tokens_and_rows_of_a_document_are_told(tokenized, tiny_corpus):
+    run, doc_id, num_tokens = tokenized
     run.add("pack", FolderArtifact(tiny_corpus.plan), tokens="tokenize")
 
-    stations = run.follow(ids[5])
+    stations = run.follow(doc_id)
 
-    assert stations[1].facts == {"tokens": int(store.lengths[5]), "rank": 5}
+    assert stations[1].facts == {"tokens": num_tokens, "rank": 5}
     assert stations[2].outcome == "packed"
-    lengths = str(stations[2].facts["of tokens"]).split(", ")
-    assert sum(map(int, lengths)) == int(store.lengths[5])
+    assert tokens_told(stations[2]) == num_tokens
+
+
+def test_a_document_is_followed_through_a_mixture_into_the_rows_packed_from_it(tokenized):
+    run, doc_id, num_tokens = tokenized
+    twice = MixConfig(sources=("a",), phases=(Phase(shares={"a": Epochs(2)}),), max_epochs=2)
+    run.step("mix", mix_body.run, twice, sources=["tokenize"])
+    pack = PackConfig(sequence_length=4_096)
+    run.step("pack", pack_body.run, pack, tokens="mix", sources=["tokenize"])
+
+    stations = run.follow(doc_id)
+
+    assert [one.outcome for one in stations] == ["kept", "tokenized", "drawn", "packed"]
+    assert stations[2].facts["tokens"] == f"{num_tokens}, {num_tokens}"
+    assert tokens_told(stations[3]) == 2 * num_tokens
 
 
 class Gone(FolderArtifact):

@@ -51,11 +51,10 @@ def test_what_belongs_to_a_split_and_is_not_in_it_is_found(patterns, missing):
     ],
 )
 def test_the_card_says_which_files_make_a_split(declared, patterns):
-    card = {"configs": [{"config_name": "en", **declared}, {"config_name": "de"}]}
+    configs = [{"config_name": "en", **declared}, {"config_name": "de"}]
 
-    assert declared_patterns(card, "en", "train") == patterns
+    assert declared_patterns(configs, "en", "train") == patterns
 
 
 def test_a_card_without_configs_leaves_it_open():
-    assert declared_patterns(None, "default", "train") is None
-    assert declared_patterns({}, "default", "train") is None
+    assert declared_patterns((), "default", "train") is None
