@@ -106,7 +106,10 @@ class _KeptExecutor:
 
 
 def _measure(where: str, options: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
-    """Rounds on one executor. Stores stay: for minutes, ext4 makes files slowly after deletions."""
+    """Rounds on one executor.
+
+    Stores stay to the end: without a journal, ext4 makes files slowly for minutes after deletions.
+    """
     with closing(_warm("local" if where == "ray" else where, folder)) as executor:
         rows = _rows(where, executor, options, folder)
         if where == "ray":
