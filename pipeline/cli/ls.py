@@ -58,10 +58,11 @@ def ls(*, runs: bool, store_url: str, upstream: tuple[str, ...], as_json: bool) 
 
 
 def _print_runs(rows: list[dict[str, Any]], *, places: bool) -> None:
-    found = table("=run", "state", "recipe", *["store"] * places)
+    found = table("=run (start in UTC)", "state", ">took", "recipe", *["store"] * places)
     for row in rows:
         place = [Text(row["store"])] * places
-        found.add_row(row["run"], row["state"], Text(row["recipe"]), *place)
+        took = "" if row["seconds"] is None else duration(row["seconds"])
+        found.add_row(row["run"], row["state"], took, Text(row["recipe"]), *place)
     console().print(found)
 
 
@@ -96,8 +97,13 @@ def _runs(store: Store) -> list[dict[str, Any]]:
 
 def _run(store: Store, recipe: str, run_id: str) -> dict[str, Any]:
     end = store.read_own(layout.run(run_id, "end.json"))
-    state = end["state"] if end else "not ended"
-    return {"run": run_id, "recipe": recipe, "state": state, "store": redacted(store.url)}
+    return {
+        "run": run_id,
+        "recipe": recipe,
+        "state": end["state"] if end else "not ended",
+        "seconds": end.get("seconds") if end else None,
+        "store": redacted(store.url),
+    }
 
 
 def _name(row: dict[str, Any]) -> str:

@@ -108,6 +108,7 @@ class Run:
         self._provenance = submission(plan.recipe.project)
         self._result = RunResult(run_id=self.run_id, records=self._records)
         self._is_cancelled = False
+        self._began = time.monotonic()
 
     def execute(self, make_executor: Callable[[], Executor]) -> RunResult:
         """Run to the end; whatever is independent of a failed step still runs.
@@ -115,7 +116,6 @@ class Run:
         A `KeyboardInterrupt`, or a `CancelledError` where someone cancelled the run, stops the
         attempts, is noted and passes on.
         """
-        started = time.monotonic()
         try:
             self._prepare()
             interval_s = min(self._store.adapter.beat_interval_s, _LOOK_S)
@@ -126,7 +126,6 @@ class Run:
                 with closing(make_executor()) as executor:
                     self._executor = executor
                     self._work(executor, diary)
-                self._result.seconds = time.monotonic() - started
                 state = "succeeded" if self._result.is_good else "failed"
                 diary.event("run_ended", state=state)
             self._finish(state)
@@ -388,6 +387,7 @@ class Run:
         }
         failures = [vars(failure) | {"log": list(failure.log)} for failure in self._result.failures]
         document: dict[str, Any] = {"state": state, "steps": rows, "failures": failures}
+        document["seconds"] = self._result.seconds = round(time.monotonic() - self._began, 3)
         if error is not None:
             document["error"] = error
         if state == CANCELLED:
