@@ -69,7 +69,7 @@ def _summary(report: list[dict[str, Any]]) -> dict[str, Any]:
             f"{plan['rows']:,}",
             percent(plan["fill_percent"], 100),
             f"{plan['padding_tokens']:,}",
-            percent(plan["cut_documents_percent"], 100),
+            f"{plan['cut_documents']:,} ({percent(plan['cut_documents_percent'], 100)})",
             f"{plan['documents_per_row']:.2f}",
             f"{plan['tokens_lost']:,}",
         ]

@@ -34,6 +34,22 @@ def test_a_report_counts_what_each_plan_costs(tmp_path):
     assert [plan["tokens_lost"] for plan in report] == [0, 0]
 
 
+def test_three_lengths_over_one_store_are_set_side_by_side(tmp_path):
+    lengths = [30_000, 9_000, 5_000, *[900] * 21]
+    configs = [PackConfig(sequence_length=length) for length in (65_536, 16_384, 4_096)]
+
+    table = compare(tmp_path, plans(tmp_path, lengths, *configs)).read_json("summary.json")
+
+    assert table["tables"][0]["columns"] == [
+        *("tokens per row", "rows", "fill", "padding", "cut", "docs per row", "lost")
+    ]
+    assert table["tables"][0]["rows"] == [
+        ["65,536", "1", "95.98 %", "2,636", "0 (0.00 %)", "24.00", "0"],
+        ["16,384", "4", "95.98 %", "2,636", "1 (4.17 %)", "6.75", "0"],
+        ["4,096", "16", "95.98 %", "2,636", "3 (12.50 %)", "2.44", "0"],
+    ]
+
+
 def test_the_summary_has_one_line_per_plan(tmp_path):
     configs = [PackConfig(sequence_length=64), PackConfig(sequence_length=64, cut="any")]
 
