@@ -15,12 +15,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from tokenizers import Tokenizer
 
 from pipeline.errors import ConfigError
 from steps.data.ledger import Ledger, merged
 from steps.data.summary import megabytes
-from steps.data.tokenize_engines import FAST, ORACLE, bulk_form, first_difference, open_engine
+from steps.data.tokenize_engines import (
+    FAST,
+    ORACLE,
+    bulk_form,
+    first_difference,
+    open_engine,
+    open_tokenizer,
+)
 from steps.data.tokenize_probes import PROBES
 from steps.formats import (
     DOCUMENT_FILES,
@@ -204,7 +210,8 @@ def _tokenizer_json(inputs: Inputs) -> str:
 
 def _vocabulary(config: TokenizeConfig, inputs: Inputs) -> tuple[int, int]:
     """One more than the largest id, and the id that ends a document."""
-    ids = Tokenizer.from_str(_tokenizer_json(inputs)).get_vocab(with_added_tokens=True)
+    tokenizer = open_tokenizer(inputs["tokenizer"].read_bytes(TOKENIZER_FILE).decode())
+    ids = tokenizer.get_vocab(with_added_tokens=True)
     if config.end_of_text not in ids:
         msg = (
             f"end_of_text={config.end_of_text!r} is not in the vocabulary of {len(ids)} tokens;"

@@ -14,6 +14,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from pipeline.errors import ConfigError
+from steps.formats import TOKENIZER_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ class Oracle:
     """Hugging Face's own engine."""
 
     def __init__(self, tokenizer_json: str, *, special_text: str) -> None:
-        self._tokenizer = Tokenizer.from_str(tokenizer_json)
+        self._tokenizer = open_tokenizer(tokenizer_json)
         self._tokenizer.encode_special_tokens = special_text == "plain"
 
     def encode(self, texts: list[str]) -> Encoded:
@@ -75,6 +76,23 @@ def open_engine(name: str, tokenizer_json: str, *, special_text: str) -> Engine:
     if name == FAST:
         return FastEngine(tokenizer_json, special_text=special_text)
     return Oracle(tokenizer_json, special_text=special_text)
+
+
+def open_tokenizer(tokenizer_json: str) -> Tokenizer:
+    """What a tokenizer.json means.
+
+    Raises:
+        ConfigError: `tokenizers` cannot read it, so that no one can say what is right.
+
+    """
+    try:
+        return Tokenizer.from_str(tokenizer_json)
+    except Exception as error:  # it raises nothing narrower
+        msg = (
+            f"{ORACLE} cannot read the {TOKENIZER_FILE} that starts with {tokenizer_json[:60]!r}:"
+            f" {error}; bring one that it can load"
+        )
+        raise ConfigError(msg) from error
 
 
 def bulk_form(tokenizer_json: str) -> str:
