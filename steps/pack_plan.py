@@ -49,10 +49,11 @@ class PackPlan:
             )
             raise CorruptError(msg)
         self.first_piece = np.searchsorted(self.row, np.arange(num_rows + 1))
-        phase_rows = np.zeros(1 + max((file["phase"] for file in self.facts["files"]), default=0))
+        num_phases = 1 + max((file["phase"] for file in self.facts["files"]), default=0)
+        phase_rows = np.zeros(num_phases, np.int64)
         for file in self.facts["files"]:
             phase_rows[file["phase"]] += file["rows"]
-        self.phase_bounds = np.concatenate([[0], np.cumsum(phase_rows, dtype=np.int64)])
+        self.phase_bounds = np.concatenate([[0], np.cumsum(phase_rows)])
 
     def rows_at(self, places: NDArray[np.int64], *, seed: int) -> NDArray[np.int64]:
         """Which row stands at each place of an endless run over the rows.
@@ -63,8 +64,11 @@ class PackPlan:
         rows = np.empty_like(places)
         passes, inside = np.divmod(places, self.num_rows)
         phases = np.searchsorted(self.phase_bounds, inside, side="right") - 1
-        for number, phase in np.unique([passes, phases], axis=1).T.tolist():
-            chosen = (passes == number) & (phases == phase)
+        num_phases = self.phase_bounds.size - 1
+        turns = passes * num_phases + phases
+        for turn in np.unique(turns).tolist():
+            chosen = turns == turn
+            number, phase = divmod(turn, num_phases)
             first, end = (int(bound) for bound in self.phase_bounds[phase : phase + 2])
             key = (seed << 64) | (phase << 48) | number
             rows[chosen] = first + permute(inside[chosen] - first, end - first, key=key)

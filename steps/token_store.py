@@ -82,7 +82,7 @@ class TokenStore:
     def tokens(self, rank: int) -> NDArray[Any]:
         """The tokens of one document, a read-only view of the mapped file."""
         place = rank if self._place is None else self._place[rank]
-        at = int(np.searchsorted(self._first_place, place, side="right")) - 1
+        at = int(self._first_place.searchsorted(place, side="right")) - 1
         row = place - self._first_place[at]
         offsets, values = self._offsets[at], self._values[at]
         return np.asarray(values[offsets[row] : offsets[row + 1]])
