@@ -15,6 +15,7 @@ settings.register_profile("seaglass", deadline=None, derandomize=True, print_blo
 settings.load_profile("seaglass")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the workers read the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let workers share the tests by modules; those that start a Ray go to one, one by one."""
     for item in items:
