@@ -67,6 +67,10 @@ class Phase:
         if not self.shares:
             msg = "a phase takes nothing: shares={} must name a source, for example Tokens(1_000)"
             raise ConfigError(msg)
+        for name, share in self.shares.items():
+            if not isinstance(share, Weight | Tokens | Epochs):
+                msg = f"share {share!r} of {name!r} must be a Weight, Tokens or Epochs"
+                raise ConfigError(msg)
         has_weights = any(isinstance(share, Weight) for share in self.shares.values())
         if has_weights != (self.tokens is not None):
             msg = (

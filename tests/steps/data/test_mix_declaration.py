@@ -38,6 +38,7 @@ def test_a_share_that_is_no_whole_number_is_refused(share, count):
     ("shares", "tokens", "said"),
     [
         ({}, None, "takes nothing"),
+        ({"web": 3}, 5, "share 3 of 'web' must be a Weight, Tokens or Epochs"),
         ({"web": Weight(1)}, None, "the size of a phase is needed"),
         ({"web": Tokens(1)}, 5, "follows from the shares otherwise"),
         ({"web": Weight(1)}, 0, "tokens of a phase=0"),
