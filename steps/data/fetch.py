@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from contextlib import contextmanager
-from functools import partial
 from http.client import HTTPException
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
@@ -97,8 +96,10 @@ class _Arriving:
 
     def check(self) -> None:
         """Raise SourceError unless this is the file that the manifest names."""
-        if self.size_bytes != self.file.size_bytes:
-            raise _changed(self.file, f"{self.size_bytes} bytes", f"{self.file.size_bytes} bytes")
+        expected, arrived = self.file.size_bytes, self.size_bytes
+        if arrived != expected:
+            found = f"{arrived} bytes" if arrived < expected else f"more than {expected} bytes"
+            raise _changed(self.file, found, f"{expected} bytes")
         found = self.sha256.hexdigest() if self._other is None else self._other.digest().hex()
         if self.algorithm == "etag":
             found = pin(current(self.file.location)).partition(":")[2]
@@ -129,8 +130,7 @@ def _read_on(source: OpenedSource, arriving: _Arriving) -> None:
             _refuse_other(file, body)
             if body.start != arriving.size_bytes:
                 arriving.restart()
-            for chunk in iter(partial(stream.read, _CHUNK_BYTES), b""):
-                arriving.take(chunk)
+            _take_all(arriving, stream, file.size_bytes + (body.size_bytes is None))
     except (SourceError, Interruption):
         raise
     except Exception as error:  # every storage has a tree of errors of its own
@@ -138,6 +138,20 @@ def _read_on(source: OpenedSource, arriving: _Arriving) -> None:
     if arriving.size_bytes < file.size_bytes and "://" in file.location:
         msg = f"it broke off after {arriving.size_bytes:,} of {file.size_bytes:,} bytes"
         raise Interruption(msg)
+
+
+def _take_all(arriving: _Arriving, stream: IO[bytes], most_bytes: int) -> None:
+    """Take what comes as it comes: what a full chunk waits for may never come, and be lost with it.
+
+    It ends with the last byte, for a server may keep the line open; where nobody says how long the
+    file is, with the first byte too many.
+    """
+    read = getattr(stream, "read1", stream.read)
+    while arriving.size_bytes < most_bytes:
+        chunk = read(min(_CHUNK_BYTES, most_bytes - arriving.size_bytes))
+        if not chunk:
+            return
+        arriving.take(chunk)
 
 
 def _opened(source: OpenedSource, file: SourceFile, arriving: _Arriving) -> Body:

@@ -33,6 +33,12 @@ class Cut(NamedTuple):
     num_bytes: int
 
 
+class Stall(NamedTuple):
+    """So many bytes of the body, and then silence until the server closes."""
+
+    num_bytes: int
+
+
 class Whole(NamedTuple):
     """The whole file, whatever range was asked for."""
 
@@ -58,7 +64,9 @@ class Origin:
 
     def __init__(self) -> None:
         self.files: dict[str, Kept] = {}
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.files))
+        self._closing = threading.Event()
+        handler = _handler(self.files, self._closing)
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -69,11 +77,14 @@ class Origin:
         return self.files[path]
 
     def close(self) -> None:
+        self._closing.set()
         self._server.shutdown()
         self._server.server_close()
 
 
-def _handler(files: dict[str, Kept]) -> type[http.server.BaseHTTPRequestHandler]:
+def _handler(
+    files: dict[str, Kept], closing: threading.Event
+) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             kept = files.get(self.path.partition("?")[0], Kept(b"", always=Status(404)))
@@ -89,8 +100,10 @@ def _handler(files: dict[str, Kept]) -> type[http.server.BaseHTTPRequestHandler]
             if start:
                 end = f"{len(kept.data) - 1}/{len(kept.data)}"
                 headers["Content-Range"] = f"bytes {start}-{end}"
-            sent = body[: answer.num_bytes] if isinstance(answer, Cut) else body
+            sent = body[: answer.num_bytes] if isinstance(answer, Cut | Stall) else body
             self._answer(kept, 206 if start else 200, headers, sent)
+            if isinstance(answer, Stall):
+                closing.wait()
 
         do_HEAD = do_GET
 

@@ -347,6 +347,17 @@ def test_a_file_that_arrives_short_is_refused(tmp_path):
         run_body(run, DownloadConfig(), {"source": source}, tmp_path / "out")
 
 
+def test_a_file_that_grew_is_refused(tmp_path):
+    (tmp_path / "s").mkdir()
+    file = tmp_path / "s" / "a.txt"
+    file.write_text("planned")
+    source = source_of(tmp_path / "s")
+    file.write_text("planned, and more")
+
+    with pytest.raises(SourceError, match="has more than 7 bytes, the plan saw 7 bytes"):
+        run_body(run, DownloadConfig(), {"source": source}, tmp_path / "out")
+
+
 def test_a_file_that_is_gone_is_refused(tmp_path):
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "a.txt").write_text("planned")

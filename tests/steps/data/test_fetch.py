@@ -12,13 +12,13 @@ from pipeline.errors import SourceError, UsageError
 from pipeline.folder import run_body
 from pipeline.running.opened import ResolvedSource
 from pipeline.sources import SourceFile, SourceManifest
-from steps.data import fetch, remote_files
+from steps.data import fetch, http_files, remote_files
 from steps.data.download import DownloadConfig
 from steps.data.download_body import run
 from steps.data.fetch import fetched
 from steps.data.patience import Patience
 from steps.data.sources import RemoteFiles
-from tests.steps.data.origin import Cut, Origin, Status, Whole
+from tests.steps.data.origin import Cut, Origin, Stall, Status, Whole
 
 DATA = b"".join(b"%04d " % n for n in range(200))  # 1,000 bytes, no two places alike
 SHA256 = f"sha256:{hashlib.sha256(DATA).hexdigest()}"
@@ -89,6 +89,25 @@ def test_bodies_that_stay_short_are_refused_with_what_arrived(origin, tmp_path):
         read(planned(origin), tmp_path)
 
     assert len(kept.gets) == 3
+
+
+def test_a_server_that_falls_silent_is_asked_for_the_rest(origin, tmp_path, monkeypatch):
+    monkeypatch.setattr(http_files, "_TIMEOUT_S", 0.2)
+    kept = origin.put("/a.txt", DATA, Stall(300))
+
+    data, waits = read(planned(origin), tmp_path)
+
+    assert data == DATA
+    assert kept.gets == [None, "bytes=300-"]
+    assert "timed out" in waits[0]["reason"]
+
+
+def test_a_server_that_is_gone_is_refused_after_some_tries(origin, tmp_path):
+    gone = Origin()
+    gone.close()
+
+    with pytest.raises(SourceError, match=r"failed 3 times in a row, at last: .*refused"):
+        read(planned(gone), tmp_path)
 
 
 def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(origin, tmp_path):
