@@ -83,7 +83,7 @@ class MixedTokens:
 
     def read(self, rank: int, start: int, length: int) -> NDArray[Any]:
         """So many tokens of a draw, and the one that follows them *in its document*, if any."""
-        store = self.stores[self.source[rank]]
+        store = self.stores[int(self.source[rank])]
         return store.read(int(self.document[rank]), int(self._start[rank]) + start, length)
 
     def starts(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:

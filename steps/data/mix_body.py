@@ -208,9 +208,9 @@ def _ledger(
 def _check_one_vocabulary(config: MixConfig, stores: Sequence[TokenStore]) -> None:
     for fact in ("vocab_size", "eos_id", "tokenizer"):
         found = {
-            name: store.facts[fact]  # type: ignore[literal-required]  # one of three literals
+            name: store.facts[fact]
             for name, store in zip(config.sources, stores, strict=True)
-            if store.facts[fact] is not None  # type: ignore[literal-required]
+            if store.facts[fact] is not None
         }
         if len(set(found.values())) > 1:
             msg = (
