@@ -13,7 +13,7 @@ PACKAGES := pipeline steps model kernels recipes
 RUNTIME := steps/data/runtime_distributions.txt
 FAST := not ray and not slow and not emulator and not browser
 WORKERS := 2  # tests that start a Ray share one of them (tests/conftest.py)
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadscope
 
 # From pip's report of what the core dependencies pull in, to names; without this project, what venv
 # itself brings, and what only some builds of torch pull in.

@@ -4,29 +4,45 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests.services import GcsService, S3Service, cloudless, enter
+
+ROOT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("seaglass", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("seaglass")
 
 
-@pytest.hookimpl(tryfirst=True)  # before the workers read the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let workers share the tests by modules; those that start a Ray go to one, one by one."""
-    for item in items:
-        group = "ray" if item.get_closest_marker("ray") else item.location[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+class Modules(LoadScopeScheduling):  # type: ignore[misc]  # xdist says nothing of its types
+    """Shares modules out to workers. Those that start a Ray go to one: no two compete."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope(nodeid.split("::", 1)[0])
+
+
+@cache
+def scope(file: str) -> str:
+    """What runs on one worker, one after the other."""
+    return "ray" if "mark.ray" in (ROOT / file).read_text(encoding="utf-8") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Modules:
+    """Share the tests out as `Modules` does."""
+    return Modules(config, log)
 
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The root of the repository under test."""
-    return Path(__file__).resolve().parent.parent
+    return ROOT
 
 
 @pytest.fixture(autouse=True)
