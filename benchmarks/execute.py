@@ -111,14 +111,14 @@ def _measure(where: str, options: argparse.Namespace, folder: str) -> list[dict[
     Stores stay to the end: without a journal, ext4 makes files slowly for minutes after deletions.
     """
     with closing(_warm("local" if where == "ray" else where, folder)) as executor:
-        rows = _rows(where, executor, options, folder)
+        rows = _rows(executor, options, where=where, folder=folder)
         if where == "ray":
             rows.append({"on": where, "tasks_that_do_nothing_per_second": _ray_tasks()})
     return rows
 
 
 def _rows(
-    where: str, executor: Executor, options: argparse.Namespace, folder: str
+    executor: Executor, options: argparse.Namespace, *, where: str, folder: str
 ) -> list[dict[str, Any]]:
     taken: dict[str, list[float]] = {shape: [] for shape in options.shape}
     for _ in range(options.rounds):
@@ -133,11 +133,13 @@ def _rows(
         rows.append(row)
     if options.profile:
         for row in rows:
-            row["milliseconds_per_step"] = _profile(row["shape"], row["size"], executor, folder)
+            row["milliseconds_per_step"] = _profile(
+                row["shape"], row["size"], executor, folder=folder
+            )
     return rows
 
 
-def _profile(shape: str, size: int, executor: Executor, folder: str) -> dict[str, float]:
+def _profile(shape: str, size: int, executor: Executor, *, folder: str) -> dict[str, float]:
     """One round with timers: wall time per step, and the parts of an attempt."""
     parts = tempfile.mkdtemp(dir=folder)
     with _timers(parts):

@@ -35,10 +35,12 @@ _DENSE = {
     "blocks.{layer}.dense.up": "model.layers.{layer}.mlp.up_proj.weight",
     "blocks.{layer}.dense.down": "model.layers.{layer}.mlp.down_proj.weight",
 }
+_MATRICES = ("gate_proj", "up_proj", "down_proj")
 
 
-def _experts(module: str, gate: str, up: str, down: str) -> dict[str, str]:
-    """A router, and one matrix per expert."""
+def _experts(module: str, matrices: tuple[str, str, str]) -> dict[str, str]:
+    """A router, and the three matrices of each expert: gate, up, down."""
+    gate, up, down = matrices
     block = f"model.layers.{{layer}}.{module}"
     return {
         "blocks.{layer}.experts.router.weight": f"{block}.gate.weight",
@@ -85,7 +87,7 @@ FAMILIES: dict[str, Family] = {
         any_head_dim=True,
         defaults={"rope_theta": 1e4, "router_aux_loss_coef": 1e-3, "rms_norm_eps": 1e-6},
         only={"use_sliding_window": False, "decoder_sparse_step": 1},
-        transposed=_ATTENTION | _DENSE | _experts("mlp", "gate_proj", "up_proj", "down_proj"),
+        transposed=_ATTENTION | _DENSE | _experts("mlp", _MATRICES),
     ),
     "olmoe": Family(
         model_type="olmoe",
@@ -98,7 +100,7 @@ FAMILIES: dict[str, Family] = {
         any_head_dim=False,
         defaults={"rope_theta": 1e4, "router_aux_loss_coef": 1e-2, "rms_norm_eps": 1e-5},
         only={"clip_qkv": None, "sliding_window": None},
-        transposed=_ATTENTION | _experts("mlp", "gate_proj", "up_proj", "down_proj"),
+        transposed=_ATTENTION | _experts("mlp", _MATRICES),
     ),
     "mixtral": Family(
         model_type="mixtral",
@@ -111,7 +113,7 @@ FAMILIES: dict[str, Family] = {
         any_head_dim=True,
         defaults={"rope_theta": 1e6, "router_aux_loss_coef": 1e-3, "rms_norm_eps": 1e-5},
         only={"sliding_window": None},
-        transposed=_ATTENTION | _experts("block_sparse_moe", "w1", "w3", "w2"),
+        transposed=_ATTENTION | _experts("block_sparse_moe", ("w1", "w3", "w2")),
     ),
 }
 """By `model_type`, as config.json names it."""

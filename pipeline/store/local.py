@@ -72,15 +72,13 @@ class LocalAdapter:
         temporary = _temporary(target)
         with self._faults():
             try:
-                sink = FileIO(temporary, "xb")
+                sink = open(temporary, "xb")
             except FileNotFoundError:  # most folders are new; asking first would cost as much
                 self._make_folder_of(target)
-                sink = FileIO(temporary, "xb")
+                sink = open(temporary, "xb")
             try:
                 with sink:
-                    rest = memoryview(data)
-                    while rest:
-                        rest = rest[sink.write(rest) :]
+                    sink.write(data)
             except BaseException:
                 _unlink(temporary)
                 raise

@@ -6,9 +6,9 @@ how to do it: `go`, `raise` (not done) or `lose` (done, but the reply is lost). 
 by hand (`go`, `go_until`), stops, continues or kills them between two operations, or lets `play`
 choose whose turn it is by a seeded generator. A schedule is the same whenever it is played again.
 
-Threads beside the main one (heartbeats, diaries, parallel reads) pass without a turn. Heartbeats
-are dropped, so that silence is the test's choice: an observer with `limit_s=0` gives an owner up at
-its second look, one with the usual limit never does within a test.
+Threads beside the main one (diaries, parallel reads) pass without a turn. No heart beats, so that
+silence is the test's choice: an observer with `limit_s=0` gives an owner up at its second look, one
+with the usual limit never does within a test.
 
 `open_store` gives the same store to attempts and to whatever else opens it by its URL.
 """
@@ -60,6 +60,8 @@ class Turn(NamedTuple):
 
 class TurnAdapter:
     """Announces every operation to the test and waits for its word."""
+
+    beat_interval_s = 3_600.0  # or a slow game's own beat would find its end, and stop it anywhere
 
     def __init__(self, inner: LocalAdapter, connection: Connection) -> None:
         self._inner = inner

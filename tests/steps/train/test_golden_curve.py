@@ -20,11 +20,13 @@ GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "loss_curve.json"
 NATS = 1e-4  # vector units of other widths (AVX2, none, no fused multiply) move it by 1e-6
 VOCAB_SIZE, ROW = 64, 64
 HERO = PRESETS["tiny-hero"]
+WINDOW = HERO.attention.window
+assert WINDOW is not None, "every feature is on"
 MODEL = replace(
     HERO,
     vocab_size=VOCAB_SIZE,
     d_model=32,
-    attention=replace(HERO.attention, head_dim=16, window=replace(HERO.attention.window, size=16)),
+    attention=replace(HERO.attention, head_dim=16, window=replace(WINDOW, size=16)),
     experts=replace(HERO.experts, num_experts=8, d_expert=32, d_shared=32, d_latent=32),
 )
 TRAIN = TrainConfig(
