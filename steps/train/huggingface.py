@@ -53,11 +53,12 @@ def export_huggingface(
             config_to_huggingface(known, config.model_type)
         except ValueError as error:
             raise ConfigError(str(error)) from error
+    body = "export_huggingface" if tokenizer is None else "export_with_tokenizer"
     return Step(
         "export_huggingface",
-        "steps.train.huggingface_body:export_huggingface",
+        f"steps.train.huggingface_body:{body}",
         config=config,
-        inputs={"checkpoint": checkpoint, "tokenizer": () if tokenizer is None else (tokenizer,)},
+        inputs={"checkpoint": checkpoint, **({"tokenizer": tokenizer} if tokenizer else {})},
         resources=resources,
     )
 

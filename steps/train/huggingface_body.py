@@ -36,8 +36,6 @@ def export_huggingface(config: ExportConfig, inputs: Inputs, output: Output) -> 
     model, eos_id = config_from_json(about["model"]), about["tokenizer"]["eos_id"]
     with _as_config_error():
         theirs = config_to_huggingface(model, config.model_type)
-    for tokenizer in inputs.many("tokenizer"):
-        _write_tokenizer(tokenizer, about, output)
     index = export_weights(
         checkpoint.local(SINGLE_FILE),
         output.open,
@@ -59,6 +57,13 @@ def export_huggingface(config: ExportConfig, inputs: Inputs, output: Output) -> 
         },
     )
     output.write_json("summary.json", _summary("Exported model", model, config.model_type))
+
+
+def export_with_tokenizer(config: ExportConfig, inputs: Inputs, output: Output) -> None:
+    """The same, with a tokenizer beside it."""
+    about = inputs["checkpoint"].read_json("config.json")
+    _write_tokenizer(inputs["tokenizer"], about, output)
+    export_huggingface(config, inputs, output)
 
 
 def import_huggingface(config: NoConfig, inputs: Inputs, output: Output) -> None:

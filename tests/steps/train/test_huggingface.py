@@ -42,10 +42,12 @@ def _pretrain(corpus, into, *, model=None, weights=None, train=TRAIN):
     return run_body(pretrain_body.pretrain, config, inputs, into, cpus=1)
 
 
-def _export(checkpoint, into, *tokenizers, model_type="qwen3_moe", **changes):
-    inputs = {"checkpoint": checkpoint, "tokenizer": tokenizers}
-    config = ExportConfig(model_type=model_type, **changes)
-    return run_body(huggingface_body.export_huggingface, config, inputs, into, cpus=1)
+def _export(checkpoint, into, tokenizer=None, *, model_type="qwen3_moe", **changes):
+    config, inputs = ExportConfig(model_type=model_type, **changes), {"checkpoint": checkpoint}
+    if tokenizer is None:
+        return run_body(huggingface_body.export_huggingface, config, inputs, into, cpus=1)
+    inputs["tokenizer"] = tokenizer
+    return run_body(huggingface_body.export_with_tokenizer, config, inputs, into, cpus=1)
 
 
 def _import(folder, into):
