@@ -199,11 +199,12 @@ def _checked_inputs(name: str, inputs: Mapping[str, Input]) -> dict[str, Input]:
             raise RecipeError(msg)
         if isinstance(value, Step | Source):
             continue
-        if isinstance(value, tuple) and all(isinstance(item, Step) for item in value):
+        if isinstance(value, tuple) and value and all(isinstance(item, Step) for item in value):
             continue
+        shown = "an empty tuple" if value == () else type(value).__name__
         msg = (
-            f"input {role!r} of step {name!r} is {type(value).__name__}; "
-            "expected a Step, a Source or a tuple of Steps"
+            f"input {role!r} of step {name!r} is {shown}; "
+            "expected a Step, a Source or a tuple of Steps, or no such role"
         )
         raise RecipeError(msg)
     return dict(inputs)

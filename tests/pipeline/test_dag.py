@@ -168,6 +168,7 @@ WRONG = {
     "a config that is a dict": (lambda: step(config={}), "is dict; expected a frozen dataclass"),
     "an input that is a path": (lambda: step(a="x.txt"), "input 'a' of step 'step' is str"),
     "an input that is a list": (lambda: step(a=[step()]), "is list; expected a Step, a Source"),
+    "an ordered role of nothing": (lambda: step(a=()), "is an empty tuple; .* or no such role"),
 }
 
 
