@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.redaction import redacted_value
 
 TYPE_KEY = "_type"
-_ABSENT = "(absent)"
+ABSENT = object()
 
 
 def shown(value: Any) -> Any:
@@ -37,41 +37,104 @@ def _shown(value: Any) -> Any:
     return repr(value)
 
 
-def flat(value: Any, path: str = "") -> dict[str, Any]:
-    """Leaves of a shown value by dotted path.
-
-    >>> flat({"a": {"b": 1}, "c": [2]})
-    {'a.b': 1, 'c[0]': 2}
-    """
-    if isinstance(value, dict) and value:
-        parts = [flat(v, f"{path}.{k}" if path else k) for k, v in value.items()]
-    elif isinstance(value, list) and value:
-        parts = [flat(v, f"{path}[{i}]") for i, v in enumerate(value)]
-    else:
-        return {path: value}
-    return {k: v for part in parts for k, v in part.items()}
-
-
 def settings(value: Any) -> dict[str, Any]:
-    """Leaves of a shown value for people, who need no names of types.
+    """Leaves of a shown value for people, with the class of every dataclass inside it.
 
-    >>> settings({"_type": "Config", "model_type": "olmoe"})
-    {'model_type': 'olmoe'}
+    >>> settings({"_type": "Config", "model_type": "olmoe", "optimizer": {"_type": "AdamW"}})
+    {'model_type': 'olmoe', 'optimizer': 'AdamW'}
+    >>> settings({"share": {"_type": "Tokens", "count": 20}})
+    {'share': 'Tokens(count=20)'}
     """
-    leaves = flat(value).items()
-    return {path: leaf for path, leaf in leaves if path.rpartition(".")[2] != TYPE_KEY}
+    leaves: dict[str, Any] = {}
+    _add_settings(leaves, value, "")
+    return leaves
+
+
+def _add_settings(leaves: dict[str, Any], value: Any, path: str) -> None:
+    parts = _parts(value, path)
+    kind = _class_of(value)
+    if path and (kind or not parts):
+        leaves[path] = brief(value)
+    if path and kind and _is_brief(value):
+        return
+    for below, part in parts.items():
+        _add_settings(leaves, part, below)
+
+
+def brief(value: Any) -> Any:
+    """A shown value on a part of a line: a dataclass by its class, with what it holds if little.
+
+    >>> brief({"_type": "AdamW", "b1": 0.9, "b2": 0.95}), brief([{"_type": "Tokens", "count": 2}])
+    ('AdamW', ['Tokens(count=2)'])
+    """
+    if isinstance(value, list):
+        return [brief(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    held = {name: brief(item) for name, item in value.items() if name != TYPE_KEY}
+    kind = _class_of(value)
+    if not kind:
+        return held
+    if not held or not _is_brief(value):
+        return kind
+    return f"{kind}({', '.join(f'{name}={item}' for name, item in held.items())})"
+
+
+def _is_brief(value: dict[str, Any]) -> bool:
+    """Whether a dataclass fits behind its name: it has at most one field, and that holds one."""
+    held = [item for name, item in value.items() if name != TYPE_KEY]
+    return not held or (len(held) == 1 and not isinstance(held[0], dict | list))
+
+
+def _class_of(value: Any) -> str:
+    """The name of the class of a shown dataclass; nothing for all else."""
+    kind = value.get(TYPE_KEY) if isinstance(value, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def _parts(value: Any, path: str) -> dict[str, Any]:
+    """What a shown value holds, by path; of a leaf, nothing."""
+    if isinstance(value, dict):
+        parts = ((f"{path}.{k}" if path else k, v) for k, v in value.items() if k != TYPE_KEY)
+        return dict(parts)
+    if isinstance(value, list):
+        return {f"{path}[{i}]": item for i, item in enumerate(value)}
+    return {}
+
+
+def changed(old: Any, new: Any, path: str = "") -> dict[str, tuple[Any, Any]]:
+    """Old and new value of each part that differs, by path; `ABSENT` where there is none.
+
+    A part that appears, vanishes or changes its class is one change, however much it holds.
+    """
+    is_same_kind = (
+        isinstance(old, dict | list) and type(old) is type(new) and _class_of(old) == _class_of(new)
+    )
+    if not is_same_kind:
+        is_same = old == new and type(old) is type(new)
+        return {} if is_same else {path: (old, new)}
+    before, after = _parts(old, path), _parts(new, path)
+    found: dict[str, tuple[Any, Any]] = {}
+    for below in sorted({*before, *after}):
+        found |= changed(before.get(below, ABSENT), after.get(below, ABSENT), below)
+    return found
 
 
 def differences(old: Any, new: Any) -> list[str]:
-    """Changed fields as `path: old -> new`, sorted by path.
+    """Changed parts as `path: old -> new`, sorted by path.
 
-    >>> differences({"seed": 0}, {"seed": 1})
-    ['seed: 0 -> 1']
+    >>> differences({"seed": 0, "a": {"_type": "Small"}}, {"seed": 1, "a": None})
+    ['a: Small -> None', 'seed: 0 -> 1']
+    >>> differences({}, {"seed": 1})
+    ['seed: added as 1']
     """
-    before, after = flat(old), flat(new)
-    found = []
-    for path in sorted({*before, *after}):
-        a, b = before.get(path, _ABSENT), after.get(path, _ABSENT)
-        if a != b or type(a) is not type(b):
-            found.append(f"{path}: {a} -> {b}")
-    return found
+    return [_line(path, *pair) for path, pair in changed(old, new).items()]
+
+
+def _line(path: str, old: Any, new: Any) -> str:
+    before = f"{path}: " if path else ""  # the whole of it has another class
+    if old is ABSENT:
+        return f"{before}added as {brief(new)}"
+    if new is ABSENT:
+        return f"{before}removed, was {brief(old)}"
+    return f"{before}{brief(old)} -> {brief(new)}"

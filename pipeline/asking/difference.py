@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.asking.lineage import place
 from pipeline.errors import CorruptError
-from pipeline.shown import flat
+from pipeline.shown import ABSENT, brief, changed
 from pipeline.store import layout
 from pipeline.store.promotions import record_with
 
@@ -242,15 +242,14 @@ class Differ:
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
-    """Fields that differ, by dotted path; `1`, `1.0` and `True` differ, as they do in a digest.
+    """Parts that differ, by dotted path; `1`, `1.0` and `True` differ, as they do in a digest.
 
     >>> changes({"seed": 0}, {"seed": 1})
     (Change(field='seed', old=0, new=1),)
     """
-    before, after = (_leaves(one) for one in (old, new))
-    pair = ({path: repr(value) for path, value in one.items()} for one in (before, after))
     return tuple(
-        Change(field=path, old=before.get(path), new=after.get(path)) for path, _ in _states(*pair)
+        Change(field=path, old=_brief(before), new=_brief(after))
+        for path, (before, after) in changed(dict(old), dict(new)).items()
     )
 
 
@@ -269,9 +268,8 @@ def file_changes(
     )
 
 
-def _leaves(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Leaves by path; what is empty has none, so that filling it is one change and not two."""
-    return {path: leaf for path, leaf in flat(dict(value)).items() if leaf not in ({}, [])}
+def _brief(value: Any) -> Any:
+    return None if value is ABSENT else brief(value)
 
 
 def _definition_of(record: Record) -> dict[str, Any]:

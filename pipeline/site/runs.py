@@ -85,7 +85,7 @@ def failures(run: RunFacts) -> list[dict[str, Any]]:
 
 
 def leaves(value: Any) -> list[tuple[str, str]]:
-    """A shown value as (path, text), without the names of types."""
+    """A shown value as (path, text), with the class of what is inside it."""
     return [(path, str(item)) for path, item in settings(value).items()]
 
 

@@ -130,7 +130,7 @@ def test_a_locked_version_moves_the_step_that_uses_the_library(make_project, mon
 def test_a_field_that_an_annotation_makes_counts_and_is_named(lab):
     lab.edit("steps.py", "smallest: int = 1", "smallest: int = 1\n    largest: int = 9")
 
-    assert lab.causes()["count"] == ("config largest: (absent) -> 9",)
+    assert lab.causes()["count"] == ("config largest: added as 9",)
     assert list(lab.run().own) == ["count"]
 
 
