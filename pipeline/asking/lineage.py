@@ -124,7 +124,8 @@ def walk_down(store: Store, record: Record, bounds: Bounds = EVERYTHING) -> Line
     wave, level = [record], 0
     while wave:
         width = bounds.width(level, len(found.records))
-        readers = in_parallel(partial(consumers, store), {one.content_digest for one in wave})
+        # A set's order would differ from process to process, and so would what is drawn.
+        readers = in_parallel(partial(consumers, store), [one.content_digest for one in wave])
         asked = dict.fromkeys(key for keys in readers.values() for key in keys[:width])
         fresh = store.records(key for key in asked if key not in found.records)
         new = {key: promotions.current(one) for key, one in fresh.items() if one is not None}
