@@ -10,6 +10,8 @@ from pipeline.planning.reasons import last_run_name
 from pipeline.store import layout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipeline.store.store import Store
 
 _BEGINNING = re.compile(r"[0-9T]{8,}(-[0-9a-f]*)?")  # of `layout.new_id()`: a whole day, or more
@@ -23,21 +25,19 @@ def find_run(store: Store, text: str) -> str:
         UsageError: none, or more than one, is meant.
 
     """
-    is_beginning = _BEGINNING.fullmatch(text) is not None
-    if is_beginning and store.read_own(layout.run(text, "plan.json")) is not None:
-        return text
-    found = [run for run in _run_ids(store) if run.startswith(text)] if is_beginning else []
-    if len(found) == 1:
-        return found[0]
-    if found:
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        msg = f"{text} begins {len(found)} runs; type more of: {', '.join(found[:_SHOWN])}{more}"
-        raise UsageError(msg)
-    msg = (
-        f"no run {text!r} in {store.url}; type an id, or 8 characters or more of its beginning, "
-        "from: seaglass ls --runs"
+    return _only(text, dict.fromkeys(_meant(store, text), store), [store])[1]
+
+
+def find_run_anywhere(store: Store, text: str) -> tuple[Store, str]:
+    """The same among the runs of this store and of those upstream, with the store that has it.
+
+    Raises:
+        UsageError: none, or more than one, is meant.
+
+    """
+    return _only(
+        text, {run: one for one in store.all[::-1] for run in _meant(one, text)}, store.all
     )
-    raise UsageError(msg)
 
 
 def newest_run(store: Store) -> str:
@@ -61,6 +61,32 @@ def names_a_run(text: str) -> bool:
     (True, False)
     """
     return "T" in text and _BEGINNING.fullmatch(text) is not None
+
+
+def _meant(store: Store, text: str) -> list[str]:
+    """The runs of this very store that begin so; a whole id means itself alone."""
+    if _BEGINNING.fullmatch(text) is None:
+        return []
+    if store.read_own(layout.run(text, "plan.json")) is not None:
+        return [text]
+    return [run for run in _run_ids(store) if run.startswith(text)]
+
+
+def _only(text: str, found: dict[str, Store], stores: Sequence[Store]) -> tuple[Store, str]:
+    if len(found) == 1:
+        ((run, store),) = found.items()
+        return store, run
+    if found:
+        shown = ", ".join(sorted(found, reverse=True)[:_SHOWN])
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        msg = f"{text} begins {len(found)} runs; type more of: {shown}{more}"
+        raise UsageError(msg)
+    places = " or ".join(one.url for one in stores)
+    msg = (
+        f"no run {text!r} in {places}; type an id, or 8 characters or more of its beginning, "
+        "from: seaglass ls --runs"
+    )
+    raise UsageError(msg)
 
 
 def _run_ids(store: Store) -> list[str]:

@@ -9,31 +9,38 @@ import click
 from rich.text import Text
 
 from pipeline.cli.options import (
-    DEFAULT_STORE,
     console,
     existing,
     from_option,
+    is_default,
     json_option,
     next_command,
-    open_lasting,
+    opened,
     options,
     print_json,
     store_option,
 )
-from pipeline.cli.text import duration, short, size, table
+from pipeline.cli.text import duration, print_table, short, size, table
 from pipeline.errors import CorruptError
 from pipeline.redaction import redacted
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
+from pipeline.store.claims import Observer
+from pipeline.store.leases import live_leases
 from pipeline.store.pins import all_pins
 from pipeline.store.promotions import record_with
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from pipeline.store.objects import Record
     from pipeline.store.store import Store
 
 
-@click.command(name="ls")
+_OPEN = "not ended"
+
+
+@click.command(name="ls", short_help="List the artifacts that have a name, or the runs.")
 @click.option("--runs", is_flag=True, help="List the runs of every recipe instead.")
 @options(store_option, from_option, json_option)
 def ls(*, runs: bool, store_url: str, upstream: tuple[str, ...], as_json: bool) -> int:
@@ -41,33 +48,57 @@ def ls(*, runs: bool, store_url: str, upstream: tuple[str, ...], as_json: bool) 
 
     What lies upstream is listed too, unless a name here hides its namesake there.
     """
-    is_default = store_url == DEFAULT_STORE  # which no one has mistyped
-    store = (open_lasting if is_default else existing)(store_url, upstream)
+    # At the default place a new project has none yet, and that is an answer.
+    store = (opened if is_default(store_url) else existing)(store_url, upstream)
     rows = _runs(store) if runs else _rows(store)
     if as_json:
         print_json(rows)
     elif not rows:
-        command = next_command("run RECIPE")
-        text = f"The store {redacted(store.url)} holds none yet. Fill it: {command}"
-        console().print(text, markup=False, soft_wrap=True)
-    elif runs:
-        _print_runs(rows, places=bool(store.upstream))
+        console().print(_nothing(store), markup=False, soft_wrap=True)
     else:
-        _print_artifacts(rows, places=bool(store.upstream))
+        _print(rows, store, runs=runs)
     return 0
 
 
-def _print_runs(rows: list[dict[str, Any]], *, places: bool) -> None:
-    found = table("=run (start in UTC)", "state", ">took", "recipe", *["store"] * places)
+def _print(rows: list[dict[str, Any]], store: Store, *, runs: bool) -> None:
+    """A table, or one for each store under its name."""
+    for place in [redacted(one.url) for one in store.all]:
+        held = [row for row in rows if row["store"] == place]
+        if held and store.upstream:
+            console().print(place, style="bold", markup=False, soft_wrap=True)
+        if held:
+            print_table(console(), _table_of_runs(held) if runs else _table_of_artifacts(held))
+
+
+def _nothing(store: Store) -> str:
+    """Why nothing is listed, and the next move: names move only when a run has succeeded."""
+    runs = _runs(store)
+    if not runs:
+        command = next_command("run RECIPE")
+        return f"The store {redacted(store.url)} holds none yet. Fill it: {command}"
+    run_id, state = runs[-1]["run"], runs[-1]["state"]
+    if state == _OPEN:
+        leases = [lease for one in store.all for lease in live_leases(one, Observer(one))]
+        is_led = any(lease.owner.run == run_id for lease in leases)
+        state = "is under way" if is_led else "has not ended, and its driver is gone"
+    else:
+        state = f"ended: {state}"
+    return (
+        f"The store {redacted(store.url)} holds none yet: names move when a run has succeeded. "
+        f"Run {run_id} {state}. See: {next_command(f'show {run_id}')}"
+    )
+
+
+def _table_of_runs(rows: list[dict[str, Any]]) -> Table:
+    found = table("=run (start in UTC)", "state", ">took", "recipe")
     for row in rows:
-        place = [Text(row["store"])] * places
         took = "" if row["seconds"] is None else duration(row["seconds"])
-        found.add_row(row["run"], row["state"], took, Text(row["recipe"]), *place)
-    console().print(found)
+        found.add_row(row["run"], row["state"], took, Text(row["recipe"]))
+    return found
 
 
-def _print_artifacts(rows: list[dict[str, Any]], *, places: bool) -> None:
-    found = table("name", "=digest", ">size", "=made (UTC)", ">took", *["store"] * places)
+def _table_of_artifacts(rows: list[dict[str, Any]]) -> Table:
+    found = table("name", "=digest", ">size", "=made (UTC)", ">took")
     for row in rows:
         found.add_row(
             Text(_name(row)),
@@ -75,9 +106,8 @@ def _print_artifacts(rows: list[dict[str, Any]], *, places: bool) -> None:
             size(row["size_bytes"]),
             row["started"][5:16].replace("T", " "),
             duration(row["seconds"]),
-            *[Text(row["store"])] * places,
         )
-    console().print(found)
+    return found
 
 
 def _runs(store: Store) -> list[dict[str, Any]]:
@@ -100,7 +130,7 @@ def _run(store: Store, recipe: str, run_id: str) -> dict[str, Any]:
     return {
         "run": run_id,
         "recipe": recipe,
-        "state": end["state"] if end else "not ended",
+        "state": end["state"] if end else _OPEN,
         "seconds": end.get("seconds") if end else None,
         "store": redacted(store.url),
     }

@@ -64,23 +64,16 @@ on_option = click.option(
 )
 
 
-def opened(store_url: str, upstream: Sequence[str] = ()) -> Store:
-    """Open a store that may be new, with those it leans on; the default one hides from git."""
-    if store_url == DEFAULT_STORE:
-        ignore = Path(DEFAULT_STORE) / ".gitignore"
-        if not ignore.exists() and _is_writable(Path.cwd()):
-            ignore.parent.mkdir(exist_ok=True)
-            ignore.write_text("*\n", encoding="ascii")
-    return open_lasting(store_url, upstream)
-
-
 def existing(store_url: str, upstream: Sequence[str] = ()) -> Store:
     """Open a store to ask or keep what it holds: a mistyped one must not answer as an empty one.
 
     Whoever reads from upstream may have none of their own yet.
     """
-    store = open_lasting(store_url, upstream)
+    store = opened(store_url, upstream)
     if not upstream and store.read_own(layout.FORMAT_KEY) is None:
+        if is_default(store_url):
+            msg = f"the store {store.url} holds none yet; fill it: seaglass run RECIPE"
+            raise UsageError(msg)
         msg = (
             f"no store at {store.url} ({layout.FORMAT_KEY} is missing); check --store, "
             "or start one there: seaglass run RECIPE"
@@ -89,8 +82,13 @@ def existing(store_url: str, upstream: Sequence[str] = ()) -> Store:
     return store
 
 
-def open_lasting(store_url: str, upstream: Sequence[str] = ()) -> Store:
-    """Open a store, there or not, that outlives this command."""
+def is_default(store_url: str) -> bool:
+    """Whether a store lies where it does unless told otherwise: no one has mistyped that."""
+    return Path(store_url).absolute() == Path(DEFAULT_STORE).absolute()
+
+
+def opened(store_url: str, upstream: Sequence[str] = ()) -> Store:
+    """Open a store, there or not, that outlives this command. Opening writes nothing."""
     if store_url.startswith("memory://"):
         msg = f"--store {store_url} would be gone when this command ends; give a folder or a bucket"
         raise UsageError(msg)
@@ -168,12 +166,3 @@ def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
         return function
 
     return apply
-
-
-def _is_writable(folder: Path) -> bool:
-    probe = folder / DEFAULT_STORE
-    try:
-        probe.mkdir(exist_ok=True)
-    except OSError:
-        return False
-    return True

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from pipeline.asking.artifacts import find_record, holder, summary_of
 from pipeline.asking.rebuilding import Rebuilding, rebuilding_of
+from pipeline.asking.runs import find_run_anywhere, names_a_run
 from pipeline.asking.standing import standing_of
 from pipeline.cli.options import (
     console,
@@ -40,19 +41,18 @@ if TYPE_CHECKING:
 _FILES = 12
 
 
-@click.command()
+@click.command(short_help="Show one artifact, or one run, in full.")
 @click.argument("artifact")
 @options(store_option, from_option, json_option)
 def show(*, artifact: str, store_url: str, upstream: tuple[str, ...], as_json: bool) -> int:
     """Show ARTIFACT (a name, name@label or digest prefix): what it is, and what it holds.
 
-    With the id of a run: how its steps went, and what they logged.
+    With the id of a run, or a unique beginning of it: how its steps went, and what they logged.
     """
     store = existing(store_url, upstream)
-    for one in store.all if _is_run_id(artifact) else ():
-        if one.read_own(layout.run(artifact, "plan.json")) is not None:
-            _show_run(one, artifact, as_json=as_json)
-            return 0
+    if names_a_run(artifact) and store.ref(artifact) is None:
+        _show_run(*find_run_anywhere(store, artifact), as_json=as_json)
+        return 0
     record = find_record(store, artifact)
     manifest = store.manifest(record.content_digest)
     pin = pinned(store, record.content_digest)
@@ -111,10 +111,6 @@ def _print_rebuilding(lost: Rebuilding, screen: Console) -> None:
     screen.print(f"  {next_command(lost.command)}", markup=False, soft_wrap=True)
 
 
-def _is_run_id(text: str) -> bool:
-    return text.replace("-", "").isalnum() and "T" in text and "-" in text
-
-
 def _print_record(record: Record, screen: Console, *, place: str) -> None:
     lines = {
         "step": f"{record.title} ({record.body})",
@@ -133,7 +129,15 @@ def _print_record(record: Record, screen: Console, *, place: str) -> None:
         lines["commit"] = made["git_commit"] + (
             " with local changes" if made.get("git_dirty") else ""
         )
-    lines |= {f"config {path}": str(item) for path, item in settings(record.config).items()}
+    _print_lines(lines, screen)
+    config = settings(record.config).items()
+    _print_lines({f"config {path}": str(item) for path, item in config}, screen)
+    _print_lines(_given(record), screen)
+
+
+def _given(record: Record) -> dict[str, str]:
+    """Inputs and sources, by what they are to the step."""
+    lines = {}
     for item in record.inputs:
         place = "" if item.index is None else f"[{item.index}]"
         lines[f"input {item.role}{place}"] = f"{item.title} ({short(item.content_digest)})"
@@ -142,6 +146,11 @@ def _print_record(record: Record, screen: Console, *, place: str) -> None:
         text = f"{source.num_files:,} files, {size(source.size_bytes)} ({digest})"
         lines[f"source {source.role}"] = text
         lines |= {f"{source.role} {name}": value for name, value in source.provenance.items()}
-    width = max(map(len, lines))
+    return lines
+
+
+def _print_lines(lines: dict[str, str], screen: Console) -> None:
+    """Texts below each other; each group by its own longest label, so that digests fit."""
+    width = max(map(len, lines), default=0)
     for label, text in lines.items():
         screen.print(f"{label:<{width}}  {text}", markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ import fsspec
 from pipeline.errors import CorruptError, FormatError, StoreError, UsageError
 from pipeline.protocols import checked_protocol
 from pipeline.store import layout
-from pipeline.store.adapter import Adapter, in_parallel
+from pipeline.store.adapter import Adapter, in_parallel, storage_faults
 from pipeline.store.history import History, by_prefix, newest
 from pipeline.store.local import LocalAdapter
 from pipeline.store.objects import (
@@ -121,7 +121,7 @@ class Store:
 
     def actions_of_recipes(self, recipe_digests: Iterable[str]) -> dict[str, list[str]]:
         """Which actions each recipe digest was reached by, from listings of whole shards."""
-        wanted = set(recipe_digests)
+        wanted = dict.fromkeys(recipe_digests)
         shards = {layout.shard_of(layout.recipe(digest)) for digest in wanted}
         found: dict[str, list[str]] = {}
         for keys in in_parallel(self.list_all, sorted(shards)).values():
@@ -276,13 +276,17 @@ class Store:
     def prepare(self) -> None:
         """Mark a new store with its format. Called before the first write of a run.
 
-        New remote storage is put to the proof first; a disk's hard link needs none.
+        New remote storage is put to the proof first; a disk's hard link needs none. A hidden folder
+        hides from git too.
         """
         if self.read_own(layout.FORMAT_KEY) is not None:
             return
-        if self.adapter.local_path(layout.FORMAT_KEY) is None:
+        path = self.adapter.local_path(layout.FORMAT_KEY)
+        if path is None:
             probe(self.adapter)
         self.create(layout.FORMAT_KEY, {"format": layout.FORMAT, "kind": "seaglass store"})
+        if path is not None and path.parent.name.startswith("."):  # as is the default one
+            _hide_from_git(path.parent)
 
     def _check_format(self) -> None:
         row = self.read_own(layout.FORMAT_KEY)
@@ -332,6 +336,12 @@ def _adapter(url: str) -> Adapter:
         msg = f"store {url} cannot be opened: {error}"
         raise StoreError(msg) from error
     return RemoteAdapter(url.rstrip("/"), filesystem, root)
+
+
+def _hide_from_git(folder: Path) -> None:
+    ignore = folder / ".gitignore"
+    with storage_faults(f"cannot write {ignore}"):
+        ignore.write_text("*\n", encoding="ascii")
 
 
 def _stem(key: str) -> str:

@@ -267,17 +267,6 @@ def test_a_plan_fits_into_eighty_columns(seaglass, recipe, ran, project):
     assert [line for line in lines[:-1] if len(line) > WIDTH] == []
 
 
-def test_a_default_store_that_is_not_there_yet_says_how_to_fill_it(seaglass, monkeypatch, tmp_path):
-    monkeypatch.delenv("SEAGLASS_STORE")
-
-    answer = seaglass("ls")
-
-    assert answer.code == 0
-    assert "holds none yet. Fill it: seaglass run" in answer.out
-    assert seaglass("ls", "--json").json == []
-    assert not (tmp_path / ".seaglass").exists()
-
-
 READING = {
     "ls": ["ls"],
     "ls --runs": ["ls", "--runs"],

@@ -41,3 +41,26 @@ def test_cancel_takes_the_beginning_of_an_id(seaglass, ran):
 
     assert answer.code == 2
     assert f"run {ran.json['run']} has ended (succeeded)" in answer.err
+
+
+def test_show_takes_the_beginning_of_an_id(seaglass, ran):
+    whole = seaglass("show", ran.json["run"], "--json")
+
+    found = seaglass("show", ran.json["run"][:20], "--json")
+
+    assert (found.code, found.json) == (0, whole.json)
+
+
+def test_show_finds_the_beginning_of_a_run_upstream(seaglass, ran, project):
+    stores = ["--store", "own", "--from", project.store.url]
+
+    answer = seaglass("show", ran.json["run"][:20], *stores, "--json")
+
+    assert answer.json["run"] == ran.json["run"]
+
+
+def test_show_refuses_the_beginning_of_no_run_with_the_next_move(seaglass, ran):
+    answer = seaglass("show", "19991201T135734")
+
+    assert answer.code == 2
+    assert "type an id, or 8 characters or more of its beginning" in answer.err
