@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _BY_HAND = "chosen by hand"
 
 
-@click.command()
+@click.command(short_help="Let the result of another attempt count for an artifact.")
 @click.argument("artifact")
 @click.argument("attempt")
 @click.option("--reason", default=_BY_HAND, metavar="TEXT", help="Why; shown wherever it counts.")
@@ -77,10 +77,10 @@ def _chosen(attempts: Iterable[AttemptRow], text: str, current: Record) -> Attem
     meant = [row for row in rows if _means(row, text)]
     if len(meant) == 1 and meant[0] in good:
         return meant[0]
-    choice = "; ".join(f"{row.attempt} (made {short(row.content_digest or '')})" for row in good)
+    choice = "; ".join(map(_described, meant if len(meant) > 1 else good))
     rest = (
         f"choose one of: {choice}"
-        if good
+        if choice
         else "there is no other; make one: seaglass rerun RECIPE STEP"
     )
     msg = f"attempt {text} of {current.title} {_objection(meant)}; {rest}"
@@ -89,6 +89,12 @@ def _chosen(attempts: Iterable[AttemptRow], text: str, current: Record) -> Attem
 
 def _means(row: AttemptRow, text: str) -> bool:
     return row.attempt.startswith(text) or (row.content_digest or "").startswith(text)
+
+
+def _described(row: AttemptRow) -> str:
+    made = f"made {short(row.content_digest)}" if row.content_digest else _objection([row])
+    is_plain = row.content_digest is None or (row.has_copy and not row.is_current)
+    return f"{row.attempt} ({made})" if is_plain else f"{row.attempt} ({made}, {_objection([row])})"
 
 
 def _objection(meant: list[AttemptRow]) -> str:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pipeline.store.store import Store
 
 
-@click.command()
+@click.command(short_help="Compute steps again from the same inputs, and compare the bytes.")
 @click.argument("recipe")
 @click.argument("steps", nargs=-1)
 @click.option("--downstream", is_flag=True, help="Also every step below, up to the targets.")
@@ -140,13 +140,14 @@ def _took(plan: Plan, title: str) -> str:
 def _unfinished(store: Store, recipe: Recipe, *, quiet: bool) -> list[str]:
     """The targets of the last run of a recipe, which has not reached all of them."""
     run_id, document = last_run(store, recipe.name)
-    if document["settings"] != shown_settings(recipe):
-        then = " ".join(f"--set {name}={value}" for name, value in document["settings"].items())
-        msg = f"run {run_id}, the last of {recipe.name}, had other settings; give {then or 'none'}"
-        raise UsageError(msg)
     end = store.read(layout.run(run_id, "end.json"))
     if end is not None and end["state"] == "succeeded":
         msg = f"the last run of {recipe.name}, {run_id}, succeeded; there is nothing to go on with"
+        raise UsageError(msg)
+    if document["settings"] != shown_settings(recipe):
+        given = [f"{name}={value}" for name, value in document["settings"].items()]
+        then = " ".join(f"--set {shlex.quote(one)}" for one in given)
+        msg = f"run {run_id}, the last of {recipe.name}, had other settings; give {then or 'none'}"
         raise UsageError(msg)
     if not quiet:
         failed = ", ".join(failure["title"] for failure in end["failures"]) if end else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UsageError
 from pipeline.planning.reasons import last_run_name
+from pipeline.running.diary import read_events
 from pipeline.store import layout
 from pipeline.store.adapter import in_parallel
 from pipeline.store.promotions import record_with
@@ -113,16 +114,32 @@ def compare(records: dict[str, Record], result: RunResult) -> list[Comparison]:
 def last_run(store: Store, recipe_name: str) -> tuple[str, dict[str, Any]]:
     """The id and the plan of the newest run of a recipe; reruns of single steps do not count.
 
+    Nor does one that broke before any step had started, as where no Ray answers at its address,
+    unless there is no other.
+
     Raises:
         UsageError: the recipe has never run here.
 
     """
+    broken = None
     for entry in reversed(store.history(last_run_name(recipe_name)).all()):
         document = store.read(layout.run(entry["run"], "plan.json"))
-        if document is not None and not document.get("forced"):
+        if document is None or document.get("forced"):
+            continue
+        if not _broke_before_a_step(store, entry["run"]):
             return entry["run"], document
+        broken = broken or (entry["run"], document)
+    if broken is not None:
+        return broken
     msg = f"{recipe_name} has never run in {store.url}; there is nothing to go on with"
     raise UsageError(msg)
+
+
+def _broke_before_a_step(store: Store, run_id: str) -> bool:
+    end = store.read(layout.run(run_id, "end.json")) or {}
+    if "error" not in end:
+        return False
+    return all(event["kind"] != "step_started" for event in read_events(store, run_id))
 
 
 def _pin_inputs(plan: Plan, records: dict[str, Record]) -> None:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from pipeline.errors import UsageError
+from pipeline.running.board import Board
+from pipeline.running.run import Run
 from pipeline.store import layout
 from pipeline.store.store import EVICTED
 
@@ -111,6 +114,50 @@ def test_from_failed_after_a_run_that_succeeded_is_refused(seaglass, recipe, ran
     assert "succeeded; there is nothing to go on with" in answer.err
 
 
+def test_from_failed_with_other_settings_after_a_success_says_only_that(seaglass, recipe, ran):
+    answer = rerun(seaglass, recipe, "--from-failed", "--set", "smallest=2")
+
+    assert answer.code == 2
+    assert "succeeded; there is nothing to go on with" in answer.err
+
+
+@pytest.fixture
+def unstarted(project):
+    """`unstarted()`: a run whose executor cannot be reached; returns its id."""
+
+    def unreachable():
+        msg = "Ray at '10.0.0.1:6379' cannot be reached"
+        raise UsageError(msg)
+
+    def start():
+        plan = project.plan("smallest=3")
+        run = Run(plan, Board(plan.dag.nodes))
+        with pytest.raises(UsageError):
+            run.execute(unreachable)
+        return run.run_id
+
+    return start
+
+
+def test_from_failed_passes_over_a_run_that_started_no_step(seaglass, recipe, failed, unstarted):
+    unstarted()
+
+    answer = rerun(seaglass, recipe, "--from-failed")
+
+    assert answer.out.startswith(f"going on with run {failed}, which failed in count\n")
+
+
+def test_from_failed_goes_on_with_a_run_that_started_no_step_if_no_other_is_there(
+    seaglass, recipe, unstarted
+):
+    run_id = unstarted()
+
+    answer = rerun(seaglass, recipe, "--from-failed", "--set", "smallest=3")
+
+    assert answer.out.startswith(f"going on with run {run_id}, which failed\n")
+    assert answer.code == 0
+
+
 def test_promote_lets_the_other_attempt_count_and_moves_the_name(seaglass, recipe, unsteady):
     other = rerun(seaglass, recipe, "total", "--json").json["steps"][0]
 
@@ -139,6 +186,18 @@ def test_promote_refuses_with_the_attempts_that_can_be_chosen(seaglass, recipe, 
 
     assert answer.code == 2
     assert f"attempt nowhere of total is unknown; choose one of: {other['attempt']}" in answer.err
+
+
+def test_promote_lists_the_attempts_that_a_beginning_means(seaglass, recipe, unsteady):
+    other = rerun(seaglass, recipe, "total", "--json").json["steps"][0]
+    first = seaglass("show", "total", "--json").json["record"]["attempt"]
+
+    answer = seaglass("promote", "total", "20")
+
+    assert answer.code == 2
+    assert "means 2 attempts; choose one of: " in answer.err
+    assert f"{first} (made {other['content_digest'][:12]}, counts already); " in answer.err
+    assert f"{other['attempt']} (made {other['new_content_digest'][:12]})" in answer.err
 
 
 def test_promote_refuses_what_counts_already(seaglass, ran):
