@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.command()
+@click.command(short_help="Say that steps, as they are now, are as good as before.")
 @click.argument("recipe")
 @click.argument("steps", nargs=-1, required=True)
 @click.option("--reason", required=True, metavar="TEXT", help="Why; shown wherever it counts.")

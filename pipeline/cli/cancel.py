@@ -10,7 +10,7 @@ from pipeline.running.cancel import CANCELLED, cancel_run, cancellation, describ
 from pipeline.store.claims import Observer
 
 
-@click.command()
+@click.command(short_help="Stop a run, from any machine.")
 @click.argument("run")
 @click.option("--reason", default="by hand", metavar="TEXT", help="Why; kept with the run.")
 @options(store_option, json_option)

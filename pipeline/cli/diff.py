@@ -41,7 +41,7 @@ _STYLES = {ADDED: "green", REMOVED: "red", CHANGED: "yellow"}
 _SIGNS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-@click.command()
+@click.command(short_help="Show what differs between two artifacts, attempts or runs.")
 @click.argument("old", metavar="A")
 @click.argument("new", metavar="B")
 @options(store_option, from_option, json_option)

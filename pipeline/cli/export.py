@@ -22,7 +22,7 @@ from pipeline.digests import RememberedDigests
 from pipeline.keeping.exporting import export_files
 
 
-@click.command()
+@click.command(short_help="Copy the files of an artifact into a folder.")
 @click.argument("artifact")
 @click.argument("folder", type=click.Path(path_type=Path))
 @options(store_option, from_option, json_option)

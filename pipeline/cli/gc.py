@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ROWS = 40
 
 
-@click.command()
+@click.command(short_help="Delete the bytes that nothing needs any more.")
 @click.option("--dry-run", is_flag=True, help="Say what would go and what it costs; write nothing.")
 @options(store_option, json_option)
 def gc(*, dry_run: bool, store_url: str, as_json: bool) -> int:

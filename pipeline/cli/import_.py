@@ -10,7 +10,7 @@ from pipeline.cli.text import size
 from pipeline.keeping.importing import Wanted, import_files
 
 
-@click.command(name="import")
+@click.command(name="import", short_help="Import a file or folder as an artifact with a name.")
 @click.argument("name")
 @click.argument("place", metavar="PATH_OR_URL")
 @click.option("--licence", metavar="SPDX", help="Its licence, for example CC-BY-4.0.")

@@ -45,7 +45,7 @@ _SCREEN = Bounds(wide=20, deep=20, many=100)
 _WIDE = 1_000
 
 
-@click.command()
+@click.command(short_help="Show what an artifact was made from, or what was made from it.")
 @click.argument("artifact")
 @click.option("--up/--down", "up", default=True, help="Towards the sources, or to what was made.")
 @click.option(

@@ -26,6 +26,7 @@ _STYLES = {
     states.DONE: "green",
     states.FAILED: "bold red",
     states.SKIPPED: "dim",
+    states.UNNEEDED: "dim",
     states.CANCELLED: "red",
 }
 _BAR = 12
@@ -108,7 +109,7 @@ class LiveBoard:
                 return
 
     def _print_line(self, row: Row) -> None:
-        parts = [f"{row.title:<18} {row.state:<9} {duration(row.elapsed_s()):>7}", _detail(row)]
+        parts = [f"{row.title:<18} {row.state:<10} {duration(row.elapsed_s()):>7}", _detail(row)]
         self._console.print("  ".join(p for p in parts if p), markup=False, soft_wrap=True)
 
 

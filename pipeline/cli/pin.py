@@ -12,7 +12,7 @@ from pipeline.provenance import person
 from pipeline.store import pins
 
 
-@click.command()
+@click.command(short_help="Keep the bytes of an artifact, whatever gc would do.")
 @click.argument("artifact")
 @click.option("--remove", is_flag=True, help="Take the pin back.")
 @click.option("--reason", default="by hand", metavar="TEXT", help="Why; shown with the artifact.")

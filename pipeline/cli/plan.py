@@ -18,9 +18,9 @@ from pipeline.cli.options import (
     set_option,
     store_option,
 )
-from pipeline.cli.text import duration, short, table
+from pipeline.cli.text import duration, fits, print_wrapped, short, table
 from pipeline.digests import RememberedDigests
-from pipeline.planning.plan import Plan, make_plan
+from pipeline.planning.plan import Plan, PlannedStep, make_plan
 from pipeline.recipes import load_recipe
 from pipeline.redaction import redacted
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+
+_STATE_WIDTH = 6  # of the longest state
+_CAUSE = "    "
 
 
 @click.command()
@@ -63,23 +66,7 @@ def plan(
 
 def _print(found: Plan, screen: Console) -> None:
     to_run = [step for step in found.steps if step.state == "run"]
-    rows = table("step", "=state", ">last time", "why", "=digest")
-    for step in found.steps:
-        if step.state == "unasked":
-            continue
-        style = "yellow" if step.state == "run" else "cyan"
-        why = step.causes[0] if step.causes else ""
-        digest = short(found.identity.recipe_digests[step.title])
-        rows.add_row(
-            Text(step.title),
-            Text(step.state, style=style),
-            duration(step.seconds_last),
-            Text(why),
-            digest,
-        )
-        for cause in step.causes[1:]:
-            rows.add_row("", "", "", Text(cause), "")
-    screen.print(rows)
+    _print_steps([step for step in found.steps if step.state != "unasked"], found, screen)
     for notice in dict.fromkeys(n for step in to_run for n in found.closure(step.title).notices):
         screen.print(f"note: {notice}", style="dim", markup=False)
     for run_id in found.source_manifests.runs:
@@ -89,6 +76,31 @@ def _print(found: Plan, screen: Console) -> None:
     total = sum(step.state != "unasked" for step in found.steps)
     where = redacted(found.store.url)
     screen.print(f"{len(to_run)} of {total} steps would run{last}. Store: {where}", soft_wrap=True)
+
+
+def _print_steps(steps: Sequence[PlannedStep], found: Plan, screen: Console) -> None:
+    """One table, or causes on lines of their own where it would break what they name."""
+    rows = table("step", "=state", ">last time", "why", "=digest")
+    for step in steps:
+        facts = (Text(step.title), _state(step), duration(step.seconds_last))
+        why = step.causes[0] if step.causes else ""
+        rows.add_row(*facts, Text(why), short(found.identity.recipe_digests[step.title]))
+        for cause in step.causes[1:]:
+            rows.add_row("", "", "", Text(cause), "")
+    if fits(screen, rows):
+        screen.print(rows)
+        return
+    width = max(len(step.title) for step in steps)
+    for step in steps:
+        line = Text(f"{step.title:<{width}}  ").append(_state(step))
+        line.append(f"{'':<{_STATE_WIDTH - len(step.state)}}  {duration(step.seconds_last):>7}")
+        screen.print(line.append(f"  {short(found.identity.recipe_digests[step.title])}"))
+        for cause in step.causes:
+            print_wrapped(screen, cause, indent=_CAUSE)
+
+
+def _state(step: PlannedStep) -> Text:
+    return Text(step.state, style="yellow" if step.state == "run" else "cyan")
 
 
 def _document(found: Plan) -> dict[str, Any]:

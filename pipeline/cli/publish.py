@@ -14,7 +14,7 @@ from pipeline.site.pages import Pages
 from pipeline.site.publish import publish_site
 
 
-@click.command()
+@click.command(short_help="Write the store's page as static files.")
 @click.option(
     "--to",
     "target",

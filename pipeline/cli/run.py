@@ -31,7 +31,7 @@ from pipeline.digests import RememberedDigests
 from pipeline.planning.plan import Plan, make_plan
 from pipeline.recipes import load_recipe
 from pipeline.redaction import redacted
-from pipeline.running.board import CACHED, SKIPPED, Board
+from pipeline.running.board import CACHED, UNNEEDED, Board
 from pipeline.running.refs import move_refs
 from pipeline.running.run import Run, RunResult
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pipeline.store.objects import Record
 
 
-@click.command()
+@click.command(short_help="Run a recipe; what is in the store already is not run again.")
 @click.argument("recipe")
 @click.argument("targets", nargs=-1)
 @options(set_option, store_option, from_option, frozen_option, on_option, json_option)
@@ -108,7 +108,7 @@ def _execute(plan: Plan, *, where: str, screen: Console, quiet: bool) -> RunResu
     for title in plan.dag.nodes:
         if title not in plan.resolution.misses:
             is_known = title in plan.resolution.records
-            board.set(title, CACHED if is_known else SKIPPED, note="" if is_known else "not needed")
+            board.set(title, CACHED if is_known else UNNEEDED)
     run_ = Run(plan, board)
     if not quiet:
         counts = f"{len(plan.resolution.misses)} of {len(plan.dag.nodes)} steps to run"

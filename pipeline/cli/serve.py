@@ -14,7 +14,7 @@ from pipeline.site.remembered import remembering
 from pipeline.site.server import PageServer
 
 
-@click.command()
+@click.command(short_help="Show the store in a browser.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),

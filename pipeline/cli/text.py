@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Column
 
 SHORT = 12
 _MINUTE_S, _HOUR_S = 60, 3600
 _KB = 1000
 _BAR_WIDTH = 24
+_UNBOUND = 10_000
+_GAP = 3  # between two columns of a table
 
 
 def size(size_bytes: float) -> str:
@@ -85,6 +90,58 @@ def table(*columns: str, title: str | None = None) -> Table:
     return found
 
 
+def fits(console: Console, found: Table) -> bool:
+    """Whether a table stands on the screen without a cell being broken."""
+    unbound = console.options.update(width=_UNBOUND)
+    return console.measure(found, options=unbound).maximum <= console.width
+
+
+def print_table(console: Console, found: Table) -> None:
+    """Print a table, folded between words: what a cell names stays whole, to be copied.
+
+    Columns that find no room, not even for their words, follow below, one cell a line.
+    """
+    below: list[Column] = []
+    while len(found.columns) > 1 and sum(_room(found, console, wide=False)) > console.width:
+        below.insert(0, found.columns.pop())
+    widths, least = _room(found, console, wide=True), _room(found, console, wide=False)
+    while sum(widths) > console.width and widths != least:
+        slack = [wide - low for wide, low in zip(widths, least, strict=True)]
+        widths[slack.index(max(slack))] -= 1
+    for column, width in zip(found.columns, widths, strict=True):
+        column.width = width - _GAP
+    console.print(found)
+    for column in below:
+        rows = zip(found.columns[0].cells, column.cells, strict=True)
+        lines = [f"  {first}: {cell}" for first, cell in rows if str(cell)]
+        for line in (str(column.header), *lines) if column.header else ():
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def _room(found: Table, console: Console, *, wide: bool) -> list[int]:
+    """The width of each column with its gap: of its cells, or only of their longest words."""
+    unbound = console.options.update(width=_UNBOUND)
+    widths = []
+    for column in found.columns:
+        cells = [Measurement.get(console, unbound, c) for c in (column.header, *column.cells)]
+        widths.append(_GAP + max(cell.maximum if wide else cell.minimum for cell in cells))
+    return widths
+
+
+def print_wrapped(console: Console, text: str, *, indent: str) -> None:
+    """Print a text on lines that fit; what it names stays whole, to be copied and searched."""
+    lines = textwrap.wrap(
+        text,
+        console.width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+
+
 def print_summary(console: Console, summary: dict[str, Any]) -> None:
     """Print what a body wrote for people: facts, then tables."""
     console.print(Text(str(summary.get("title", "")), style="bold"))
@@ -105,7 +162,7 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
             found.add_column("")
         for row, bar in zip(rows, bars or [()] * len(rows), strict=True):
             found.add_row(*(Text(value(item)) for item in row), *bar)
-        console.print(found)
+        print_table(console, found)
 
 
 def _bars(spec: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -37,7 +37,7 @@ class _Report:
     diary: DiaryCheck | None = None
 
 
-@click.command()
+@click.command(short_help="Read live copies again, and compare them with their digests.")
 @click.argument("artifacts", nargs=-1, metavar="[ARTIFACT ...]")
 @click.option("--diary", is_flag=True, help="Recompute the hash chains of every run as well.")
 @click.option("--dry-run", is_flag=True, help="Only say what is wrong; bury and mend nothing.")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 WAITING, RUNNING, BUSY = "waiting", "running", "busy"
 CACHED, DONE, FAILED, SKIPPED, CANCELLED = "cached", "done", "failed", "skipped", "cancelled"
+UNNEEDED = "not needed"  # nothing that runs reads it, whether it is there or not
 
 
 @dataclass
