@@ -55,15 +55,20 @@ def run(config: DecontaminateConfig, inputs: Inputs, output: Output) -> None:
     ledger = merged(page["ledger"] for page in pages)
     ledger.write(output, step="decontaminate")
     came, left = ledger.entered, ledger.left
+    masks = config.action is Action.MASK
     facts = {
         "documents in": came.get("documents", 0),
         "documents kept": left.get("documents", 0),
+        **(
+            {"documents masked": ledger.added.get(_MASKED, {}).get("documents", 0)} if masks else {}
+        ),
         "text removed": percent(ledger.removed_total("bytes"), came.get("bytes", 0)),
         "text kept": megabytes(left.get("bytes", 0)),
         "action": config.action.value,
     }
     glance = merged_glance(page["glance"] for page in pages)
-    tables = [*removal_rows(ledger), *glance.tables()]
+    removed = removal_rows(ledger, title="Removed or masked" if masks else "Removed")
+    tables = [*removed, *glance.tables()]
     title = "Decontaminated documents"
     output.write_json("summary.json", {"title": title, "facts": facts, "tables": tables})
 
@@ -192,5 +197,7 @@ def _ledger(documents: pa.Table, rows: list[int], texts: list[str], *, rules: li
     ledger.enter(documents=len(bytes_N), bytes=int(bytes_N.sum()))
     for row, text, rule in zip(rows, texts, rules, strict=True):
         lost = int(bytes_N[row]) - len(text.encode())
-        ledger.remove(rule, documents=int(not text), bytes=lost)
+        ledger.remove(rule, documents=1, bytes=lost)
+        if text:
+            ledger.add(rule, documents=1)  # it goes out as another document, of the text left
     return ledger

@@ -44,13 +44,10 @@ if TYPE_CHECKING:
 
 _DOC_ID = re.compile(r"[0-9a-f]{8,32}")
 _ID_DIGITS = 32
-_CARRIERS = (
-    "documents",
-    "tokens",
-    "sources",
-)  # the roles by which a document goes from step to step
+_CARRIERS = ("documents", "tokens", "sources")  # roles by which it goes from step to step
 _SHOWN = 4
 _REMOVAL_FACTS = ("kept_doc_id", "jaccard", "score", "item_doc_id", "coverage")
+_RENAMED = ("doc_id", "kept_doc_id")  # columns: before masking and after
 _ROW_FACTS = ("source_id", "source", "url", "cluster_size")
 
 
@@ -68,11 +65,14 @@ def follow_document(document: str, made: Sequence[Made]) -> list[Station]:
 
 
 class _Path:
-    """The stations so far, and under which ids the document goes on from each artifact."""
+    """The stations so far, and under which ids the document goes on from each artifact.
 
-    def __init__(self, doc_id: str) -> None:
+    It begins wherever it is held and did not come from above, under any of its ids.
+    """
+
+    def __init__(self, doc_ids: set[str]) -> None:
         self.stations: list[Station] = []
-        self._start = doc_id
+        self._start = doc_ids
         self._ids: dict[str, set[str]] = {}
         self._made: dict[str, Made] = {}
 
@@ -81,22 +81,25 @@ class _Path:
         self._made[made.key] = made
         above = [key for role in _CARRIERS for key in made.inputs.get(role, ())]
         came = {doc_id for key in above for doc_id in self._ids.get(key, ())}
-        if above and not came:
-            return
         try:
-            paths = made.artifact.paths()
-            if made.artifact.paths(DOCUMENT_FILES):
-                self._documents(made, came or {self._start}, is_first=not above)
-            elif TOKEN_STORE_FILE in paths:
+            self._read(made, came)
+        except StoreError as error:
+            if came or not above:
+                self._ids[made.key] = came
+                self._add(made, "cannot be told", {"because": str(error)})
+
+    def _read(self, made: Made, came: set[str]) -> None:
+        paths = made.artifact.paths()
+        if made.artifact.paths(DOCUMENT_FILES):
+            self._documents(made, came or self._start, is_first=not came)
+        elif came:
+            if TOKEN_STORE_FILE in paths:
                 self._tokens(made, came, TokenStore(made.artifact), outcome="tokenized")
             elif MIXTURE_FILE in paths:
                 mixed = MixedTokens(made.artifact, self._inputs(made, "sources"))
                 self._tokens(made, came, mixed, outcome="drawn")
             elif PLAN_FILE in paths:
                 self._plan(made, came)
-        except StoreError as error:
-            self._ids[made.key] = came
-            self._add(made, "cannot be told", {"because": str(error)})
 
     def _documents(self, made: Made, came: set[str], *, is_first: bool) -> None:
         kept = [row for doc_id in sorted(came) for row in _rows(made.artifact, doc_id)]
@@ -105,9 +108,11 @@ class _Path:
         ]
         going_on = {row["doc_id"] for row in kept}
         for row in removals:
-            self._add(made, f"removed: {row['rule']}", _removal_facts(made.artifact, row))
             if row.get("item_doc_id") and row.get("kept_doc_id"):  # it goes on, masked, as another
+                self._add(made, row["rule"], _masked_facts(made.artifact, row))
                 going_on.add(row["kept_doc_id"])
+            else:
+                self._add(made, f"removed: {row['rule']}", _removal_facts(made.artifact, row))
         for row in kept[:_SHOWN]:
             self._add(made, "kept", _kept_facts(row, is_first=is_first))
         if len(kept) > _SHOWN:
@@ -140,16 +145,20 @@ class _Path:
         self.stations.append(Station(title=made.title, outcome=outcome, facts=facts))
 
 
-def _meant(document: str, made: Sequence[Made]) -> str:
-    """The doc_id of the one document that is meant."""
+def _meant(document: str, made: Sequence[Made]) -> set[str]:
+    """The doc_ids of the one document that is meant: its own, and those it had before masking."""
     found: dict[str, str] = {}
     for one in made:
         for path in _readable_paths(one.artifact, DOCUMENT_FILES):
             table = _matching(one.artifact, path, document)
             found |= dict(zip(*(table[n].to_pylist() for n in ("doc_id", "text")), strict=True))
-    if len(found) == 1:
-        return next(iter(found))
+    before = _ids_before(made)
+    ids_of = {doc_id: _with_older(doc_id, before) for doc_id in found}
+    first = [doc_id for doc_id in found if not (ids_of[doc_id] - {doc_id}) & found.keys()]
+    if len(first) == 1:
+        return ids_of[first[0]]
     if found:
+        found = {doc_id: found[doc_id] for doc_id in first or found}
         shown = "; ".join(f"{doc_id} ({beginning(found[doc_id])})" for doc_id in sorted(found)[:4])
         msg = (
             f"{document} means {plural(len(found), 'document')}; give the whole id of one: {shown}"
@@ -158,6 +167,30 @@ def _meant(document: str, made: Sequence[Made]) -> str:
     where = plural(len(made), "artifact")
     msg = f"no document {document!r} in {where}; {_quarantined(document, made)}"
     raise UsageError(msg)
+
+
+def _ids_before(made: Sequence[Made]) -> dict[str, set[str]]:
+    """Of each document that was masked, by its new doc_id, those that it had."""
+    before: dict[Any, set[str]] = {}
+    for one in made:
+        for path in _readable_paths(one.artifact, REMOVAL_FILES):
+            local = one.artifact.local(path)
+            if "item_doc_id" not in pq.read_schema(local).names:
+                continue
+            table = pq.read_table(local, columns=list(_RENAMED))
+            for old, new in zip(*(table[name].to_pylist() for name in _RENAMED), strict=True):
+                before.setdefault(new, set()).add(old)
+    before.pop(None, None)  # of those that were removed
+    return before
+
+
+def _with_older(doc_id: str, before: dict[str, set[str]]) -> set[str]:
+    known, todo = {doc_id}, [doc_id]
+    while todo:
+        older = before.get(todo.pop(), set()) - known
+        known |= older
+        todo += older
+    return known
 
 
 def _matching(artifact: Artifact, path: str, document: str) -> pa.Table:
@@ -210,10 +243,17 @@ def _kept_facts(row: dict[str, Any], *, is_first: bool) -> dict[str, Any]:
     return {"doc_id": row["doc_id"], **facts, **size}
 
 
-def _removal_facts(artifact: Artifact, row: dict[str, Any]) -> dict[str, Any]:
+def _removal_facts(
+    artifact: Artifact, row: dict[str, Any], *, end: str = "removed so"
+) -> dict[str, Any]:
     known = {name: row[name] for name in _REMOVAL_FACTS if row.get(name) is not None}
     place = {"source_id": row["source_id"]}
-    return {**place, **known, "ledger": _ledger_row(artifact, row["rule"])}
+    return {**place, **known, "ledger": _ledger_row(artifact, row["rule"], end)}
+
+
+def _masked_facts(artifact: Artifact, row: dict[str, Any]) -> dict[str, Any]:
+    facts = _removal_facts(artifact, row, end="masked so")
+    return {"new_doc_id" if name == "kept_doc_id" else name: facts[name] for name in facts}
 
 
 def _left_out(artifact: Artifact) -> tuple[str, dict[str, Any]]:
@@ -224,11 +264,11 @@ def _left_out(artifact: Artifact) -> tuple[str, dict[str, Any]]:
     return "not there", {"ledger": f"its ways out are {', '.join(rules) or 'none'}"}
 
 
-def _ledger_row(artifact: Artifact, rule: str) -> str:
+def _ledger_row(artifact: Artifact, rule: str, end: str = "removed so") -> str:
     """What else went the same way."""
     counts = artifact.read_json(LEDGER)["removed"].get(rule, {})
     text = megabytes(counts.get("bytes", 0))
-    return f"{plural(counts.get('documents', 0), 'document')}, {text} removed so"
+    return f"{plural(counts.get('documents', 0), 'document')}, {text} {end}"
 
 
 def _ranks(tokens: AnyTokens, doc_id: str) -> list[int]:

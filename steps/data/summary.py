@@ -30,7 +30,7 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole if whole else 0:.2f} %"
 
 
-def removal_rows(ledger: Ledger) -> list[dict[str, Any]]:
+def removal_rows(ledger: Ledger, *, title: str = "Removed") -> list[dict[str, Any]]:
     """A table of the documents and bytes that were removed by reason, or none."""
     rows: list[list[Any]] = [
         [reason, counts.get("documents", 0), megabytes(counts.get("bytes", 0))]
@@ -41,4 +41,4 @@ def removal_rows(ledger: Ledger) -> list[dict[str, Any]]:
     if not rows:
         return []
     columns = ["reason", "documents", "text"]
-    return [{"title": "Removed", "columns": columns, "rows": rows[:_MAX_ROWS]}]
+    return [{"title": title, "columns": columns, "rows": rows[:_MAX_ROWS]}]

@@ -198,6 +198,20 @@ def test_masked_documents_have_the_id_of_what_is_left_and_stay_sorted(clean):
     assert [row["doc_id"] for row in rows] == sorted(document_id(row["text"]) for row in rows)
 
 
+def test_masked_documents_are_counted_with_the_bytes_cut(clean):
+    texts = [f"{words(n)} {ITEM}" for n in range(10, 16)]
+
+    result = clean([*texts, words(5)], [ITEM], action=Action.MASK)
+
+    cut = sum(len(text) for text in [*texts, words(5)]) - sum(len(text) for text in result.texts)
+    assert result.ledger["removed"] == {"masked": {"documents": 6, "bytes": cut}}
+    assert result.ledger["added"] == {"masked": {"documents": 6}}
+    summary = result.artifact.read_json("summary.json")
+    assert summary["facts"]["documents masked"] == 6
+    table = summary["tables"][0]
+    assert (table["title"], table["rows"]) == ("Removed or masked", [["masked", 6, "< 0.1 MB"]])
+
+
 def test_masking_leaves_common_passages_of_a_contaminated_document(clean):
     texts = [f"{words(10 + n)} {BOILERPLATE}" for n in range(4)]
     document = f"{BOILERPLATE} {words(3)} {ITEM}"

@@ -206,10 +206,11 @@ def write(folder: Path, texts: list[str], place: str, ids: list[str] | None = No
     return FolderArtifact(folder)
 
 
-def test_a_masked_document_is_followed_under_its_new_id(tmp_path):
-    run = Run(tmp_path)
-    run.add("download", write(tmp_path / "a", ["whole"], "a"))
-    masked = write(tmp_path / "b", ["part"], "a")
+def mask(root: Path) -> Run:
+    """One document, masked and then split."""
+    run = Run(root)
+    run.add("download", write(root / "a", ["whole"], "a"))
+    masked = write(root / "c", ["part"], "a")
     row = {
         "doc_id": document_id("whole"),
         "source": "s",
@@ -220,19 +221,42 @@ def test_a_masked_document_is_followed_under_its_new_id(tmp_path):
         "coverage": 0.75,
     }
     removal = pa.Table.from_pylist([row], CONTAMINATED_REMOVALS)
-    pq.write_table(removal, tmp_path / "b" / "removed-00000.parquet")
-    ledger = {"removed": {"masked": {"bytes": 1}}}
-    (tmp_path / "b" / "ledger.json").write_text(json.dumps(ledger))
+    pq.write_table(removal, root / "c" / "removed-00000.parquet")
+    ledger = {"removed": {"masked": {"bytes": 1, "documents": 1}}}
+    (root / "c" / "ledger.json").write_text(json.dumps(ledger))
     run.add("decontaminate", masked, documents="download")
-    run.add("split", write(tmp_path / "c", ["part"], "a"), documents="decontaminate")
+    run.add("split", write(root / "d", ["part"], "a"), documents="decontaminate")
+    return run
 
-    outcomes = run.outcomes(document_id("whole"))
 
-    assert outcomes == [
+@pytest.mark.parametrize("named", [document_id("whole"), document_id("part"), "a"])
+def test_a_masked_document_is_followed_the_whole_way_by_either_id_or_its_place(tmp_path, named):
+    run = mask(tmp_path)
+
+    stations = run.follow(named)
+
+    assert [(one.title, one.outcome) for one in stations] == [
         ("download", "kept"),
-        ("decontaminate", "removed: masked"),
+        ("decontaminate", "masked"),
         ("split", "kept"),
     ]
+    assert stations[1].facts["new_doc_id"] == document_id("part")
+    assert stations[1].facts["ledger"] == "1 document, < 0.1 MB masked so"
+
+
+def test_a_document_that_a_step_made_begins_there(tmp_path):
+    run = Run(tmp_path)
+    run.add("download", write(tmp_path / "a", ["one"], "a"))
+    run.add("translate", write(tmp_path / "b", ["eins"], "a"), documents="download")
+    run.add("split", write(tmp_path / "c", ["eins"], "a"), documents="translate")
+
+    stations = run.follow(document_id("eins"))
+
+    assert [(one.title, one.outcome) for one in stations] == [
+        ("translate", "kept"),
+        ("split", "kept"),
+    ]
+    assert stations[0].facts["begins with"] == "eins"
 
 
 @pytest.fixture
