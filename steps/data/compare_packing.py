@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipeline.errors import ConfigError
 from pipeline.step import Step
+from steps.kinds import Kind, check_kind
 
 
 def compare_packing(*packs: Step) -> Step:
@@ -11,6 +12,8 @@ def compare_packing(*packs: Step) -> Step:
     if not packs:
         msg = "compare_packing() was called with no pack; pass at least one: compare_packing(pack)"
         raise ConfigError(msg)
+    for pack in packs:
+        check_kind(pack, Kind.PACK, of="compare_packing", role="pack plan")
     return Step(
         "compare_packing",
         "steps.data.compare_packing_body:run",

@@ -18,6 +18,7 @@ from enum import Enum
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import check_documents
 
 NGRAM_WORDS = 13
 """Brown et al. 2020, appendix C (https://arxiv.org/abs/2005.14165): 13-grams between documents and
@@ -88,7 +89,12 @@ def decontaminate(
     (CONTAMINATED_REMOVALS), a ledger and a summary; the report on each item is the input
     `judgement`.
     """
-    inputs = {"documents": _as_tuple(documents), "evaluation_sets": _as_tuple(evaluation_sets)}
+    inputs = {
+        "documents": check_documents(documents, of="decontaminate"),
+        "evaluation_sets": check_documents(
+            evaluation_sets, of="decontaminate", role="evaluation sets"
+        ),
+    }
     if not inputs["evaluation_sets"]:
         msg = "evaluation_sets=() must be at least one step that writes documents"
         raise ConfigError(msg)
@@ -112,10 +118,6 @@ def decontaminate(
         inputs=inputs | {"judgement": judgement},
         resources=Resources(cpus=0),  # its shards do the work
     )
-
-
-def _as_tuple(steps: Step | tuple[Step, ...]) -> tuple[Step, ...]:
-    return steps if isinstance(steps, tuple) else (steps,)
 
 
 def _check_n(n: int) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import check_documents
 
 _MIN_THRESHOLD = 0.6
 
@@ -69,7 +70,7 @@ def deduplicate(
     stands for it, how similar, which rule), a ledger and a summary. `resources` are those of
     match_duplicates, which holds every key in memory.
     """
-    inputs = documents if isinstance(documents, tuple) else (documents,)
+    inputs = check_documents(documents, of="deduplicate")
     matches = Step(
         "match_duplicates",
         "steps.data.match_duplicates_body:run",

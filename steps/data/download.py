@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, RecipeError
 from pipeline.step import Resources, Step
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ def download(
     not be read as it is), `files-*.parquet` (what arrived), a ledger and a summary. It finishes
     only with every file of the manifest, at its size and checksum.
     """
+    if isinstance(source, Step):
+        msg = f"download got {source!r}; pass a source, such as LocalFiles of steps.data.sources"
+        raise RecipeError(msg)
     return Step(
         "download",
         "steps.data.download_body:run",

@@ -13,6 +13,7 @@ from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
 from steps.data.quality.fineweb import FINEWEB
 from steps.data.quality.gopher import GOPHER
+from steps.kinds import check_documents
 
 if TYPE_CHECKING:
     from steps.data.quality.rule import Rule
@@ -44,6 +45,6 @@ def filter_documents(
         "filter_documents",
         "steps.data.filter_documents_body:run",
         config=FilterConfig(rules=rules),
-        inputs={"documents": documents if isinstance(documents, tuple) else (documents,)},
+        inputs={"documents": check_documents(documents, of="filter_documents")},
         resources=Resources(cpus=0),  # its shards do the work
     )

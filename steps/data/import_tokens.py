@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 
 _MAX_VOCAB_SIZE = 1 << 31
 
@@ -33,6 +34,7 @@ class ImportTokensConfig:
 
 def import_tokens(files: Step, *, vocab_size: int, eos_id: int) -> Step:
     """A step that publishes a token store of the tokens in `files`, usually `imported(...)`."""
+    check_kind(files, Kind.TOKEN_FILES, of="import_tokens", role="files")
     return Step(
         "import_tokens",
         "steps.data.import_tokens_body:run",

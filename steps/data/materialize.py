@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.errors import RecipeError
 from pipeline.step import Resources, Step
+from steps.kinds import check_packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +20,7 @@ def materialize(packed: Step, *, seed: int = 0) -> Step:
 
     Rows stand in the order in which training with this seed reads them in its first pass.
     """
-    if "tokens" not in packed.inputs:
-        msg = (
-            f"materialize got {packed!r}, which has no input 'tokens'; "
-            "pass a step made by steps.data.pack.pack"
-        )
-        raise RecipeError(msg)
+    check_packed(packed, of="materialize")
     return Step(
         "materialize",
         "steps.data.materialize_body:run",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ class Weight:
     parts: int
 
     def __post_init__(self) -> None:
-        _check_count("Weight", self.parts)
+        _check_count("Weight", self.parts, advice=" (write 0.3 and 0.7 as 3 and 7)")
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ def mix(
     often a source may be read at most, over all phases.
     """
     names = tuple(sorted(sources))
+    for name in names:
+        check_kind(sources[name], Kind.TOKENS, of="mix", role=f"source {name!r}")
     return Step(
         "mix",
         "steps.data.mix_body:run",
@@ -124,8 +127,8 @@ def mix(
     )
 
 
-def _check_count(name: str, value: object) -> None:
+def _check_count(name: str, value: object, *, advice: str = "") -> None:
     """Shares of a token would make two sources differ by machine, so there are whole ones only."""
     if type(value) is not int or value < 1:
-        msg = f"{name}={value!r} must be a whole number, at least 1 (write 0.3 and 0.7 as 3 and 7)"
+        msg = f"{name}={value!r} must be a whole number, at least 1{advice}"
         raise ConfigError(msg)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 
 Cut = Literal["long", "any"]
 _CUTS = ("long", "any")
@@ -44,6 +45,7 @@ def pack(tokens: Step, *, sequence_length: int = 4_096, seed: int = 0, cut: Cut 
     Whatever reads the tokens of a plan needs all of this step's inputs beside it: of a mixture,
     they are the mixture and its token stores.
     """
+    check_kind(tokens, Kind.TOKENS, Kind.MIXTURE, of="pack", role="tokens")
     sources = tokens.inputs.get("sources")
     return Step(
         "pack",

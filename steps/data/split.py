@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 
 
 class Part(Enum):
@@ -43,6 +44,7 @@ class Split(NamedTuple):
 
 def split(documents: Step, *, held_out: float = 0.02) -> Split:
     """Two steps that together hold every document once, in files that mirror the input's."""
+    check_kind(documents, Kind.DOCUMENTS, of="split", role="documents")
     train, rest = (
         Step(
             "split",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 
 SPECIAL_TEXT = ("plain", "control")
 
@@ -35,6 +36,8 @@ def tokenize(
     special_text: str = "plain",
 ) -> Step:
     """A step that publishes a token store: one list of token ids per document."""
+    check_kind(documents, Kind.DOCUMENTS, of="tokenize", role="documents")
+    check_kind(tokenizer, Kind.TOKENIZER, of="tokenize", role="tokenizer")
     return Step(
         "tokenize",
         "steps.data.tokenize_body:run",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 
 _NUM_BYTES = 256
 
@@ -46,6 +47,7 @@ def train_tokenizer(
     end_of_text: str = "<|endoftext|>",
 ) -> Step:
     """A step that publishes `tokenizer.json`, loadable by `tokenizers` and `transformers`."""
+    check_kind(documents, Kind.DOCUMENTS, of="train_tokenizer", role="documents")
     return Step(
         "train_tokenizer",
         "steps.data.train_tokenizer_body:run",

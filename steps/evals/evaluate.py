@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from model.threads import ENVIRONMENT
 from pipeline.errors import ConfigError, RecipeError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 
 _RESOURCES = Resources()
 
@@ -38,6 +39,8 @@ def evaluate(
 
     The tokens it was trained on and their tokenizer are found through the checkpoint's inputs.
     """
+    check_kind(checkpoint, Kind.CHECKPOINT, of="evaluate", role="checkpoint")
+    check_kind(held_out, Kind.DOCUMENTS, of="evaluate", role="held-out documents")
     tokens = checkpoint.inputs.get("tokens")
     tokenizer = tokens.inputs.get("tokenizer") if isinstance(tokens, Step) else None
     if not isinstance(tokens, Step) or not isinstance(tokenizer, Step):

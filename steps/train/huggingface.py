@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from model.huggingface.config import config_to_huggingface
 from pipeline.errors import ConfigError
 from pipeline.step import Resources, Step
+from steps.kinds import Kind, check_kind
 from steps.train.pretrain import PretrainConfig
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ def export_huggingface(
     A model that the family cannot express is refused here if the recipe knows its config, so
     before it is trained.
     """
+    check_kind(checkpoint, Kind.CHECKPOINT, of="export_huggingface", role="checkpoint")
+    if tokenizer is not None:
+        check_kind(tokenizer, Kind.TOKENIZER, of="export_huggingface", role="tokenizer")
     known = checkpoint.config.model if isinstance(checkpoint.config, PretrainConfig) else None
     if known is not None:
         try:
@@ -65,6 +69,7 @@ def export_huggingface(
 
 def import_huggingface(folder: Step, *, resources: Resources = _RESOURCES) -> Step:
     """A step that publishes what lies in a folder of `transformers` as a checkpoint of ours."""
+    check_kind(folder, Kind.HUGGINGFACE, of="import_huggingface", role="folder")
     return Step(
         "import_huggingface",
         "steps.train.huggingface_body:import_huggingface",

@@ -13,6 +13,7 @@ from model.optimizers.config import AdamH, AdamW, MuonH, Optimizer
 from model.threads import ENVIRONMENT
 from pipeline.errors import ConfigError, RecipeError
 from pipeline.step import Resources, Step, since
+from steps.kinds import Kind, check_kind, check_packed
 
 if TYPE_CHECKING:
     from model.config import ModelConfig
@@ -110,12 +111,9 @@ def pretrain(
     if (model is None) == (weights is None):
         msg = "pretrain needs either model=, to train from scratch, or weights=, to go on from"
         raise RecipeError(msg)
-    if "tokens" not in packed.inputs:
-        msg = (
-            f"pretrain got {packed!r}, which has no input 'tokens'; "
-            "pass a step made by steps.data.pack.pack"
-        )
-        raise RecipeError(msg)
+    check_packed(packed, of="pretrain")
+    if weights is not None:
+        check_kind(weights, Kind.CHECKPOINT, of="pretrain", role="weights")
     return Step(
         "pretrain",
         "steps.train.pretrain_body:pretrain",

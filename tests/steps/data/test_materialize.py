@@ -136,4 +136,4 @@ def test_the_step_takes_what_pack_took():
 
 def test_a_step_that_is_no_pack_is_refused():
     with pytest.raises(RecipeError, match="has no input 'tokens'"):
-        materialize(Step("tokenize", "steps.data.tokenize_body:run"))
+        materialize(Step("mine", "my.steps:run"))

@@ -345,3 +345,10 @@ def test_a_mixture_is_opened_with_its_own_stores_only(tmp_path):
 
     with pytest.raises(ConfigError, match="the stores that it was made of"):
         opened({"a": stores["web"], "b": stores["code"]}, artifact)
+
+
+def test_only_a_weight_that_is_no_whole_number_is_to_be_scaled_up():
+    with pytest.raises(ConfigError, match=r"Weight=0\.3 .* \(write 0\.3 and 0\.7 as 3 and 7\)"):
+        Weight(0.3)
+    with pytest.raises(ConfigError, match=r"Tokens=0\.5 must be a whole number, at least 1$"):
+        Tokens(0.5)
