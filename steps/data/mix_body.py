@@ -17,6 +17,7 @@ from pipeline.errors import ConfigError
 from steps.data.ledger import Ledger
 from steps.data.mix import Epochs, Tokens, Weight
 from steps.data.mix_summary import summary
+from steps.data.set_aside import plural
 from steps.formats import DRAWS, MIXTURE_FILE, MixtureFacts
 from steps.token_store import TokenStore, seeded_hash
 
@@ -224,7 +225,8 @@ def _check_sizes(config: MixConfig, sizes: dict[str, int], reached: dict[str, in
     for name, count in reached.items():
         if count > config.max_epochs * sizes[name]:
             msg = (
-                f"the phases take {count} tokens of source {name!r}, which holds {sizes[name]}:"
+                f"the phases take {plural(count, 'token')} of source {name!r}, which holds"
+                f" {sizes[name]:,}:"
                 f" more than max_epochs={config.max_epochs} allows; take less, or raise it"
             )
             raise ConfigError(msg)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from steps.data.ledger import Ledger
+from steps.data.set_aside import plural
 from steps.data.summary import megabytes
 from steps.formats import DOCUMENT_FILES, TOKENIZER_FILE
 
@@ -130,7 +131,7 @@ def _summary(
     vocabulary = tokenizer.get_vocab_size()
     facts: dict[str, object] = {
         "vocabulary": f"{vocabulary:,}",
-        "trained on": f"{sample.documents:,} documents, {megabytes(sample.text_bytes)}",
+        "trained on": f"{plural(sample.documents, 'document')}, {megabytes(sample.text_bytes)}",
     }
     if vocabulary < config.vocab_size:
         facts["note"] = f"no pair is left that occurs twice, so fewer than {config.vocab_size:,}"

@@ -6,6 +6,7 @@ by its name in `scores`. This module is what recipes import: it needs no numpy.
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -63,10 +64,7 @@ def rebound(rules: tuple[Rule, ...], name: str, **bounds: Bound) -> tuple[Rule, 
         ConfigError: no rule has the name.
 
     """
-    names = [rule.name for rule in rules]
-    if name not in names:
-        msg = f"no rule {name!r} to bound; there are {', '.join(names)}"
-        raise ConfigError(msg)
+    _check_known(rules, name, purpose="bound")
     changes: dict[str, Any] = bounds
     return tuple(replace(rule, **changes) if rule.name == name else rule for rule in rules)
 
@@ -78,9 +76,15 @@ def without(rules: tuple[Rule, ...], *names: str) -> tuple[Rule, ...]:
         ConfigError: no rule has one of the names.
 
     """
-    unknown = sorted(set(names) - {rule.name for rule in rules})
-    if unknown:
-        known = ", ".join(rule.name for rule in rules)
-        msg = f"no rule {unknown[0]!r} to leave out; there are {known}"
-        raise ConfigError(msg)
+    for name in names:
+        _check_known(rules, name, purpose="leave out")
     return tuple(rule for rule in rules if rule.name not in names)
+
+
+def _check_known(rules: tuple[Rule, ...], name: str, *, purpose: str) -> None:
+    names = [rule.name for rule in rules]
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        msg = f"no rule {name!r} to {purpose}; {hint}"
+        raise ConfigError(msg)

@@ -231,8 +231,11 @@ def test_a_bound_includes_itself_as_its_name_says(filtered, bounds, score, stays
         (lambda: Rule(name="r", score="words", at_least=1, above=2), ">= 1, > 2"),
         (lambda: FilterConfig(rules=()), "at least one"),
         (lambda: FilterConfig(rules=(*QUALITY, *QUALITY)), "different names"),
-        (lambda: rebound(QUALITY, "gopher_word", at_least=1), "no rule 'gopher_word'"),
-        (lambda: without(QUALITY, "stop"), "no rule 'stop'"),
+        (
+            lambda: rebound(QUALITY, "gopher_wrds", at_least=1),
+            "no rule 'gopher_wrds' to bound; did you mean 'gopher_words'",
+        ),
+        (lambda: without(QUALITY, "stop"), "no rule 'stop' to leave out; there are gopher_words"),
     ],
 )
 def test_a_config_out_of_bounds_is_refused(build, message):
