@@ -177,6 +177,7 @@ def _add_source(branch: Tree, store: Store, source: SourceRecord, *, files: bool
     shown = rows if files else rows[:_FILES]
     for name, size_bytes, checksum in shown:
         kind, _, value = checksum.partition(":")
-        below.add(f"{escape(name)}  {size(size_bytes)}  {kind}:{short(value)}")
+        bytes_told = f"  {kind}:{short(value)}" if files else ""  # the tree is to fit a screen
+        below.add(f"{escape(name)}  {size(size_bytes)}{bytes_told}")
     if len(rows) > len(shown):
         below.add(f"[dim]... and {len(rows) - len(shown):,} more: --files[/dim]")

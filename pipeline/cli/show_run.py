@@ -92,7 +92,7 @@ def _print(prefix: str, text: str, screen: Console) -> None:
     room = max(_TEXT_WIDTH, screen.width - len(prefix))
     lines = [text]
     if screen.is_terminal and len(text) > room:
-        lines = textwrap.wrap(text, room, break_on_hyphens=False)
+        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
     for index, line in enumerate(lines):
         before = " " * len(prefix) if index else prefix
         screen.print((before + line).rstrip(), markup=False, soft_wrap=True)

@@ -19,7 +19,7 @@ from pipeline.cli.options import (
     set_option,
     store_option,
 )
-from pipeline.cli.text import duration, short
+from pipeline.cli.text import duration, print_wrapped, short
 from pipeline.cli.why_document import why_document
 from pipeline.digests import RememberedDigests
 from pipeline.errors import UsageError
@@ -109,7 +109,7 @@ def _print_link(link: Link, screen: Console) -> None:
         head.append("  first cause", style="bold")
     screen.print(head)
     for cause in link.causes:
-        screen.print(f"    {cause}", markup=False)
+        print_wrapped(screen, cause, indent="    ")
 
 
 def _print_past(answer: Why, screen: Console) -> None:

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from pipeline.cli.text import print_summary, print_wrapped
+from pipeline.cli.text import fits, print_summary, print_wrapped, table
 
 ID = "5b8a6366a8f742562568ac43817fea17"
 NAME = "gopher_duplicate_paragraph_characters"
@@ -68,3 +68,21 @@ def test_ls_names_each_store_once(seaglass, recipe, project, tmp_path):
     lines = seaglass("ls", "--store", own, "--from", project.store.url).out.splitlines()
 
     assert sum(project.store.url in line for line in lines) == 1
+
+
+def test_a_table_that_would_be_broken_does_not_fit():
+    console, _ = screen()
+    rows = table("step", "why")
+    rows.add_row("a", "x" * 60)
+
+    fitted = fits(console, rows)
+    rows.add_row("b", "x" * 90)
+
+    assert fitted
+    assert not fits(console, rows)
+
+
+def test_a_lineage_tells_checksums_only_of_files_that_are_asked_for(seaglass, recipe):
+    seaglass("run", *recipe, "--on", "inline")
+
+    assert "sha256:" not in seaglass("lineage", "total").out
