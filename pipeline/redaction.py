@@ -34,7 +34,10 @@ _KEY_OWNERS = frozenset({"access", "account", "api", "encryption", "private", "s
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 # `://user:password@`, also where the password holds a slash; `://host:8080/a@b` has no password.
-_USER = re.compile(r"(://)(?:[^/?#\s\"'<>]+|[^/\s:@\"'<>]*:(?!\d+(?:/|$))[^\s@\"'<>]+)@")
+# Bounded, or a line of very many URLs would be read through for each of them.
+_USER = re.compile(
+    r"(://)(?:[^/?#\s\"'<>]{1,1024}|[^/\s:@\"'<>]{0,1024}:(?!\d+(?:/|$))[^\s@\"'<>]{1,1024})@"
+)
 _QUERY = re.compile(
     r"""([?&;](?:[\w.-]*[_.-])?(?:signature|credential|token|secret|password|passwd|api_?key
         |accesskeyid|sig|key|auth)=)[^&;\#\s"'<>\\]+""",
@@ -64,7 +67,7 @@ def redacted(text: str) -> str:
     pattern = _KNOWN.pattern
     if pattern is not None:
         text = pattern.sub(MASK, text)
-    if "://" in text:
+    if "://" in text and "@" in text:
         text = _USER.sub(rf"\1{MASK}@", text)
     if "=" in text and ("?" in text or "&" in text or ";" in text):
         text = _QUERY.sub(rf"\1{MASK}", text)

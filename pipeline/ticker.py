@@ -56,10 +56,10 @@ class _Lane:
     def add(self, ticker: Ticker) -> None:
         with self._changed:
             due_at = monotonic() + ticker.interval_s
-            self._due_at[ticker] = due_at
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._begin()
-            elif due_at < self._wakes_at:
+            self._due_at[ticker] = due_at
+            if due_at < self._wakes_at:
                 self._changed.notify_all()
 
     def remove(self, ticker: Ticker) -> None:
@@ -74,8 +74,9 @@ class _Lane:
                 self._begin()
 
     def _begin(self) -> None:
-        self._thread = Thread(target=self._serve, name=self._name, daemon=True)
-        self._thread.start()
+        thread = Thread(target=self._serve, name=self._name, daemon=True)
+        thread.start()  # which may fail; it waits for the lock, which its maker holds
+        self._thread, self._wakes_at, self._under_way = thread, 0.0, None
 
     def _serve(self) -> None:
         busy_at = monotonic()
@@ -101,7 +102,7 @@ class _Lane:
         self._changed.release()
         try:
             ticker.call()
-        except Exception:  # noqa: BLE001, S110 - the next call may fare better
+        except BaseException:  # noqa: BLE001, S110 - the next call may fare better
             pass
         finally:
             self._changed.acquire()

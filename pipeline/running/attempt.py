@@ -132,6 +132,7 @@ class Attempt:
             output = shard_output(self.output, files, scratch)
             with no_exit():
                 result = function(self.task.config, shard, self.inputs, output)
+            files.close()
         piece = Piece(kind="shard", label=redacted(repr(shard))[:200], key=key, result=result)
         return save_part(output, piece, files)
 
@@ -263,6 +264,7 @@ class _Worker:
             interval_s = self.store.adapter.beat_interval_s
             with Fence(heart.why_stop, interval_s=interval_s), no_exit():
                 body(self.task.config, context.inputs, output)
+            output.files.close()
             own = make_record(self.task, output, watch)
             record = publish(self.store, own, output.files)
         return Outcome(state="published", record=record, own=own)

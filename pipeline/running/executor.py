@@ -124,13 +124,14 @@ class InlineShards:
 
 def check_shards(function: Callable[..., Any], shards: Sequence[Any]) -> None:
     """Refuse what could not be found again: a nested function, two equal shards."""
-    if "<" in function.__qualname__ or "." in function.__qualname__:
-        msg = f"map_shards({function.__qualname__}): the function must stand at the top of a module"
+    name = getattr(function, "__qualname__", None) or repr(function)  # a partial has none
+    if not name.isidentifier():
+        msg = f"map_shards({name}): the function must stand at the top of a module"
         raise RecipeError(msg)
     seen: set[str] = set()
     for index, shard in enumerate(shards):
         key = digest(shard, path=f"shards[{index}]")
         if key in seen:
-            msg = f"map_shards({function.__qualname__}): shards[{index}]={shard!r} comes twice"
+            msg = f"map_shards({name}): shards[{index}]={shard!r} comes twice"
             raise RecipeError(msg)
         seen.add(key)

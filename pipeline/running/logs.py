@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 TAIL_LINES = 200
 LINE_CHARS = 2_000
+LONGEST_CHARS = 1 << 16  # a line without an end is kept in pieces
 
 
 class LogCapture:
@@ -66,7 +67,11 @@ def shortened(text: str) -> str:
 
 
 class _LineWriter(io.TextIOBase):
-    """A text stream that hands on whole lines; a flush echoes the unfinished one so far."""
+    """A text stream that hands on whole lines.
+
+    A carriage return begins the line anew, as on a terminal: of a progress bar its last state is
+    kept. A flush echoes the unfinished line up to its last blank, for half a secret is not masked.
+    """
 
     def __init__(self, line: Callable[[str], None], echo: TextIO | None) -> None:
         self._line = line
@@ -75,15 +80,30 @@ class _LineWriter(io.TextIOBase):
         self._num_echoed = 0
 
     def write(self, text: str) -> int:
-        *lines, self._rest = (self._rest + text).split("\n")
+        *lines, last = text.replace("\r\n", "\n").split("\n")
         for line in lines:
-            self._show(line + "\n")
-            self._num_echoed = 0
-            self._line(line)
+            self._extend(line)
+            self._end_line("\n")
+        self._extend(last)
         return len(text)
 
+    def _extend(self, text: str) -> None:
+        before, back, after = text.rpartition("\r")
+        if back:
+            self._rest += before
+            self._show(self._rest + back)
+            self._rest, self._num_echoed = "", 0
+        self._rest += after
+        if len(self._rest) > LONGEST_CHARS:
+            self._end_line("\n")
+
+    def _end_line(self, end: str) -> None:
+        self._show(self._rest + end)
+        self._line(self._rest)
+        self._rest, self._num_echoed = "", 0
+
     def flush(self) -> None:
-        self._show(self._rest)
+        self._show(self._rest[: self._rest.rfind(" ") + 1])
         if self._echo is not None:
             self._echo.flush()
 
@@ -92,14 +112,11 @@ class _LineWriter(io.TextIOBase):
 
     def finish(self) -> None:
         """Hand on a last line without an end."""
-        self._show(self._rest)
-        self._num_echoed = 0
         if self._rest:
-            self._line(self._rest)
-            self._rest = ""
+            self._end_line("")
 
     def _show(self, line: str) -> None:
         """Echo what of a line has not been echoed yet."""
-        if self._echo is not None:
+        if self._echo is not None and len(line) > self._num_echoed:
             self._echo.write(redacted(line[self._num_echoed :]))
             self._num_echoed = len(line)

@@ -54,7 +54,11 @@ class StoredArtifact:
                 f"what made it: seaglass show {self.content_digest[:12]}"
             )
             raise CorruptError(msg)
-        manifest = self.store.manifest(self.content_digest)
+        try:
+            manifest = self.store.manifest(self.content_digest)
+        except CorruptError as error:  # bytes without a readable list are no copy
+            self._bury(copy.location.attempt, error)
+            raise
         return StoredFiles(copy.store, copy.location, manifest, where=where)
 
     def paths(self, pattern: str = "*") -> list[str]:
@@ -70,11 +74,13 @@ class StoredArtifact:
         try:
             return self._files.local(path, self.digests)
         except CorruptError as error:
-            attempt = self._files.attempt
-            with suppress(StoreError):  # where no one may write, the damage is what must be told
-                self.store.prepare()  # it may be new, where the copy lies upstream
-                self.store.bury(self.content_digest, attempt, reason=CORRUPT, what=str(error))
+            self._bury(self._files.attempt, error)
             raise
+
+    def _bury(self, attempt: str, error: CorruptError) -> None:
+        with suppress(StoreError):  # where no one may write, the damage is what must be told
+            self.store.prepare()  # it may be new, where the copy lies upstream
+            self.store.bury(self.content_digest, attempt, reason=CORRUPT, what=str(error))
 
     def read_bytes(self, path: str) -> bytes:
         """The whole file, verified."""

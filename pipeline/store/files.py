@@ -34,6 +34,8 @@ class AttemptFiles:
         self._prefix = f"{attempt}/{folder}"
         self._lock = Lock()
         self._open: set[str] = set()
+        self._under_way: set[str] = set()
+        self._is_closed = False
         self._folders: set[str] = set()
         self.entries: dict[str, FileEntry] = {}
         self.keys: dict[str, str] = {}
@@ -42,6 +44,19 @@ class AttemptFiles:
     def open(self, path: str) -> Iterator[BinaryIO]:
         """Open a new file; it counts only if the block ends without an error."""
         self._reserve(checked_path(path))
+        self._under_way.add(path)
+        try:
+            with self._sink(path) as sink:
+                yield sink
+        except GeneratorExit:  # no one ended the block: `close` tells
+            raise
+        except BaseException:
+            self._under_way.discard(path)
+            raise
+        self._under_way.discard(path)
+
+    @contextmanager
+    def _sink(self, path: str) -> Iterator[BinaryIO]:
         key = layout.data(self._prefix.split("/", 1)[0], f"{self._prefix.split('/', 1)[1]}/{path}")
         where = f"{self._store.url}/{key}"
         raw = self._store.adapter.open_write(key)
@@ -58,10 +73,10 @@ class AttemptFiles:
         if found != sink.size_bytes:
             msg = f"{where}: wrote {sink.size_bytes} bytes, the store holds {found}"
             raise StoreError(msg)
+        entry = FileEntry(path=path, size_bytes=sink.size_bytes, sha256=sink.hexdigest())
         with self._lock:
-            self.entries[path] = FileEntry(
-                path=path, size_bytes=sink.size_bytes, sha256=sink.hexdigest()
-            )
+            self._check_open(path)
+            self.entries[path] = entry
             self.keys[path] = key
 
     def add(self, path: str, local: Path) -> None:
@@ -76,6 +91,25 @@ class AttemptFiles:
             self.entries[entry.path] = entry
             self.keys[entry.path] = keys[entry.path]
 
+    def close(self) -> None:
+        """Take no more files: what is published is what was written up to now.
+
+        Raises:
+            UsageError: a file is still open.
+
+        """
+        with self._lock:
+            self._is_closed = True
+            if self._under_way:
+                path = min(self._under_way)
+                msg = f"file {path!r} is still open at the end of the step; end its `with` block"
+                raise UsageError(msg)
+
+    def _check_open(self, path: str) -> None:
+        if self._is_closed:
+            msg = f"file {path!r} comes after the end of its step; wait for threads that write"
+            raise UsageError(msg)
+
     def manifest(self) -> Manifest:
         """The sorted list of all files."""
         return Manifest(files=tuple(self.entries[path] for path in sorted(self.entries)))
@@ -83,6 +117,7 @@ class AttemptFiles:
     def _reserve(self, path: str) -> None:
         parents = {path[:end] for end, sign in enumerate(path) if sign == "/"}
         with self._lock:
+            self._check_open(path)
             if path in self._open:
                 msg = f"file {path!r} is written twice by one step; every file is written once"
                 raise UsageError(msg)

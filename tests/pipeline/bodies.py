@@ -6,13 +6,18 @@ import asyncio
 import os
 import sys
 import threading
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from threading import Thread
 from typing import Any
 
-from pipeline.errors import StepError
+from pipeline.errors import StepError, UsageError
 from pipeline.store.objects import End
 from pipeline.store.publish import close
 
 CALLS: list[Any] = []
+KEPT: list[Any] = []
 
 
 def write(config, inputs, output):
@@ -66,6 +71,38 @@ def equal_shards(config, inputs, output):
 def nested_function(config, inputs, output):
     """A shard function that no worker could import."""
     output.map_shards(lambda config, shard, inputs, output: None, ["one"])
+
+
+def partial_function(config, inputs, output):
+    """A shard function without a name."""
+    output.map_shards(partial(write_shard), ["one"])
+
+
+def leave_a_file_open(config, inputs, output):
+    """A file whose block no one ends."""
+    output.write_bytes("a.txt", b"a")
+    block = output.open("b.txt")
+    block.__enter__().write(b"b")
+
+
+def keep_a_file_open(config, inputs, output):
+    """The same, held by the module."""
+    output.write_bytes("a.txt", b"a")
+    block = output.open("b.txt")
+    KEPT.append(block)
+    block.__enter__().write(b"b")
+
+
+def write_from_a_thread(config, inputs, output):
+    """A thread that goes on after the body has returned."""
+    output.write_bytes("a.txt", b"a")
+
+    def go_on():
+        with suppress(UsageError):
+            for number in count():
+                output.write_bytes(f"{number}.txt", b"x")
+
+    Thread(target=go_on, daemon=True).start()
 
 
 def shards_in_shards(config, inputs, output):

@@ -208,6 +208,9 @@ REFUSED = {
     "shards_collide": "file 'same.txt' is written twice by one step",
     "equal_shards": "shards[2]='one' comes twice",
     "nested_function": "the function must stand at the top of a module",
+    "partial_function": "the function must stand at the top of a module",
+    "leave_a_file_open": "file 'b.txt' is still open at the end of the step",
+    "keep_a_file_open": "file 'b.txt' is still open at the end of the step",
     "shards_in_shards": "inside a shard: shards do not nest",
 }
 
@@ -219,6 +222,18 @@ def test_a_body_that_writes_what_cannot_be_kept_apart_is_refused(store, body):
     assert (outcome.state, outcome.failure) == ("failed", "user")
     assert REFUSED[body] in outcome.message
     assert store.adapter.list("v1/actions") == []
+
+
+def test_what_a_thread_writes_after_the_end_is_in_no_artifact(store):
+    for _ in range(20):
+        outcome = try_once(make_task(store.url, "write_from_a_thread"), forced=True)
+
+        if outcome.state == "published":
+            manifest = store.manifest(outcome.own.content_digest)
+            copy = store.copy(outcome.own.content_digest)
+            assert copy.location.keys.keys() >= {entry.path for entry in manifest.files}
+        else:
+            assert "is still open at the end of the step" in outcome.message
 
 
 def test_progress_that_json_cannot_hold_neither_stops_the_heart_nor_hides(store):

@@ -1,6 +1,7 @@
 """Tickers: one thread for all blocks of a name, and what a call may do without harm to the next."""
 
 import os
+import sys
 from threading import Event, current_thread
 from threading import enumerate as threads
 
@@ -62,6 +63,30 @@ def test_what_a_call_raises_ends_that_call_only():
 
     with Ticker("raising", call, interval_s=0.001):
         assert again.wait(LIMIT_S)
+
+
+def test_a_call_that_wants_to_exit_ends_no_thread():
+    called = Event()
+
+    with Ticker("exiting", lambda: called.set() or sys.exit(), interval_s=0.001):
+        assert called.wait(LIMIT_S)
+        called.clear()
+        assert called.wait(LIMIT_S)
+
+
+def test_a_thread_that_cannot_start_is_tried_again_by_the_next_block(monkeypatch):
+    def refuse(thread):
+        msg = "can't start new thread"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    with pytest.raises(RuntimeError), Ticker("refused", lambda: None, interval_s=0):
+        pass
+    monkeypatch.undo()
+    called = Event()
+
+    with Ticker("refused", called.set, interval_s=0):
+        assert called.wait(LIMIT_S)
 
 
 def test_the_end_of_a_block_waits_for_its_call():
