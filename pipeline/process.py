@@ -23,10 +23,16 @@ def this_process(attempt: str, run: str, *, title: str = "") -> Owner:
         host=platform.node(),
         host_id=host_id(),
         pid=os.getpid(),
-        started=start_time(psutil.Process()),
+        started=_own_start(os.getpid()),
         run=run,
         title=title,
     )
+
+
+@cache
+def _own_start(pid: int) -> float:
+    """By pid, for a forked child began later."""
+    return start_time(psutil.Process(pid))
 
 
 @cache
