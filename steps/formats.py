@@ -1,7 +1,8 @@
 """Schemas of what steps hand to each other; nothing else.
 
 Here, in the readers beside it and in `steps.kinds`, `steps.data`, `steps.train` and `steps.evals`
-meet, and nowhere else. A schema is a contract with every published artifact: a change means a new column or a new name.
+meet, and nowhere else. A schema is a contract with every published artifact: a change means a new
+column or a new name.
 """
 
 from __future__ import annotations
