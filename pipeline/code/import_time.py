@@ -43,7 +43,7 @@ def evaluated_at_import(statement: ast.stmt) -> Evaluated:
         elif in_call and isinstance(node, ast.Name | ast.Attribute):
             found.used.append(node)
         _note(node, found)
-        work += [(child, in_call) for child in _evaluated(node, in_call=in_call)]
+        work += [(child, in_call) for child in evaluated(node, in_call=in_call)]
     return found
 
 
@@ -56,7 +56,8 @@ def _note(node: ast.AST, found: Evaluated) -> None:
         found.changes |= not isinstance(node.ctx, ast.Load)
 
 
-def _evaluated(node: ast.AST, *, in_call: bool) -> list[ast.AST]:
+def evaluated(node: ast.AST, *, in_call: bool) -> list[ast.AST]:
+    """The children that import evaluates; a lambda's body if it is handed to a call."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [*node.decorator_list, *_defaults(node.args)]
     if isinstance(node, ast.Lambda):

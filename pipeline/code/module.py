@@ -13,6 +13,7 @@ import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import decode_source
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pipeline.code.guards import type_checking_guards
@@ -21,6 +22,7 @@ from pipeline.code.normal_form import normal_form
 from pipeline.code.references import Load, References, references_of
 from pipeline.code.scopes import bindings_of
 from pipeline.code.simplify import dotted, is_no_op, live_branch, plain_assignment, simplify
+from pipeline.code.turns import Turns
 from pipeline.errors import CodeError
 
 if TYPE_CHECKING:
@@ -51,9 +53,9 @@ class Statement:
 
     @cached_property
     def form(self) -> bytes:
-        """The canonical bytes."""
+        """The canonical bytes, with the statement's place where that counts."""
         assert self.declared is not None  # asking simplifies the tree first
-        return normal_form([self.node])
+        return normal_form([self.node]) + self.module.turns.before(self)
 
     @property
     def text(self) -> str:
@@ -115,6 +117,11 @@ class ModuleSource:
             for name, targets in self.imports.items()
             if any(target.module.partition(".")[0] in _COMPILERS for target in targets)
         )
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Names that change while the module is imported."""
+        return Turns(chain(self._binders.items(), self.symbols.items()), self.effects)
 
     def statements(self) -> list[Statement]:
         """All that define something, each once."""
