@@ -110,6 +110,9 @@ def _digest(data: bytes) -> str:
 
 
 def _target(url: str) -> Target:
+    if not url.removeprefix("file://"):
+        msg = f"--to {url!r} names no place; give a folder, gs://... or s3://..."
+        raise UsageError(msg)
     if "://" not in url or url.startswith("file://"):
         return _Folder(Path(url.removeprefix("file://")).expanduser().resolve())
     try:
@@ -137,10 +140,17 @@ class _Folder:
     def write(self, name: str, data: bytes) -> None:
         file = self._root / name
         with storage_faults(f"cannot write {file}"):
-            file.parent.mkdir(parents=True, exist_ok=True)
+            self._make_folder(file.parent)
             temporary = file.with_name(f".{secrets.token_hex(8)}.tmp")
             temporary.write_bytes(data)
             os.replace(temporary, file)  # noqa: PTH105 - Path.replace says the same
+
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError as error:  # where nothing can be made, as below /proc
+            msg = f"no folder can be made at {folder}; choose another with --to: {error}"
+            raise StoreError(msg) from error
 
 
 class _Bucket:

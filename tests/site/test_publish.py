@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import fsspec
 import pytest
 
-from pipeline.errors import UsageError
+from pipeline.errors import StoreError, UsageError
 from pipeline.site.publish import publish_site
 from pipeline.site.static import static_files
 
@@ -71,6 +72,22 @@ def test_somebody_elses_page_is_not_overwritten(study, tmp_path):
         publish_site(study.pages, str(tmp_path))
 
     assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+
+
+@pytest.mark.parametrize("url", ["", "file://"])
+def test_no_place_is_refused_and_nothing_is_written(study, url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match="names no place; give a folder"):
+        publish_site(study.pages, url)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_place_where_no_folder_can_be_made_is_named(study):
+    with pytest.raises(StoreError, match="no folder can be made at /proc/nothing"):
+        publish_site(study.pages, "/proc/nothing")
 
 
 def test_a_page_is_written_to_any_filesystem_that_can_be_written(study):
