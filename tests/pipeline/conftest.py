@@ -195,8 +195,8 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def ray_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process start a Ray: it remembers the token of its first home, each has another."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)  # set by hand, it is read at import only
 
 
 @pytest.fixture
