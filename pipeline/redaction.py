@@ -34,10 +34,8 @@ _KEY_OWNERS = frozenset({"access", "account", "api", "encryption", "private", "s
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 # `://user:password@`, also where the password holds a slash; `://host:8080/a@b` has no password.
-# Bounded, or a line of very many URLs would be read through for each of them.
-_USER = re.compile(
-    r"(://)(?:[^/?#\s\"'<>]{1,1024}|[^/\s:@\"'<>]{0,1024}:(?!\d+(?:/|$))[^\s@\"'<>]{1,1024})@"
-)
+_USER = re.compile(r"(://)(?:[^/?#\s\"'<>]+|[^/\s:@\"'<>]*:(?!\d+(?:/|$))[^\s@\"'<>]+)@")
+_UNBROKEN = re.compile(r"[^\s\"'<>]+")  # no URL is longer
 _QUERY = re.compile(
     r"""([?&;](?:[\w.-]*[_.-])?(?:signature|credential|token|secret|password|passwd|api_?key
         |accesskeyid|sig|key|auth)=)[^&;\#\s"'<>\\]+""",
@@ -68,7 +66,7 @@ def redacted(text: str) -> str:
     if pattern is not None:
         text = pattern.sub(MASK, text)
     if "://" in text and "@" in text:
-        text = _USER.sub(rf"\1{MASK}@", text)
+        text = _UNBROKEN.sub(_without_users, text)
     if "=" in text and ("?" in text or "&" in text or ";" in text):
         text = _QUERY.sub(rf"\1{MASK}", text)
     if any(sign in text for sign in _SIGNS):
@@ -98,6 +96,12 @@ def names_a_secret(name: str) -> bool:
     return not _SECRET_WORDS.isdisjoint(words) or any(
         owner in _KEY_OWNERS and word == "key" for owner, word in pairwise(words)
     )
+
+
+def _without_users(found: re.Match[str]) -> str:
+    """Up to the last `@`: each of very many URLs before none would be read to the end for one."""
+    before, at, after = found[0].rpartition("@")
+    return _USER.sub(rf"\1{MASK}@", before + at) + after
 
 
 def remember(value: str) -> None:

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
-from pipeline.planning.reasons import last_run_name
 from pipeline.store import layout
 
 if TYPE_CHECKING:
@@ -89,8 +88,17 @@ def _only(text: str, found: dict[str, Store], stores: Sequence[Store]) -> tuple[
     raise UsageError(msg)
 
 
+def recorded_runs(store: Store) -> list[tuple[str, str]]:
+    """Id and recipe of every run of this very store, oldest first."""
+    names = [row["name"] for row in store.own_refs().values()]
+    return sorted(
+        (str(entry["run"]), name.removeprefix(layout.LAST_RUN))
+        for name in names
+        if name.startswith(layout.LAST_RUN)
+        for entry in store.history(name).all()
+    )
+
+
 def _run_ids(store: Store) -> list[str]:
     """Every run of every recipe, newest first."""
-    names = [row["name"] for row in store.own_refs().values()]
-    logs = [store.history(name) for name in names if name.startswith(last_run_name(""))]
-    return sorted((entry["run"] for log in logs for entry in log.all()), reverse=True)
+    return [run for run, _ in reversed(recorded_runs(store))]

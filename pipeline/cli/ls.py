@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
+from pipeline.asking.runs import recorded_runs
 from pipeline.cli.options import (
     console,
     existing,
@@ -112,16 +113,7 @@ def _table_of_artifacts(rows: list[dict[str, Any]]) -> Table:
 
 def _runs(store: Store) -> list[dict[str, Any]]:
     """Every run by recipe, oldest first. One without an end still runs, or its driver is gone."""
-    rows = []
-    for one in store.all:
-        names = [
-            row["name"]
-            for row in one.own_refs().values()
-            if row["name"].startswith(layout.LAST_RUN)
-        ]
-        for name in names:
-            recipe = name.removeprefix(layout.LAST_RUN)
-            rows += [_run(one, recipe, entry["run"]) for entry in one.history(name).all()]
+    rows = [_run(one, recipe, run) for one in store.all for run, recipe in recorded_runs(one)]
     return sorted(rows, key=lambda row: str(row["run"]))
 
 

@@ -31,9 +31,8 @@ from pipeline.running.rebuild import missing_inputs, waiting_note
 from pipeline.running.refs import move_refs
 from pipeline.running.schedule import Schedule
 from pipeline.running.tasks import task_of
-from pipeline.running.watch import last_beat
 from pipeline.store import layout
-from pipeline.store.claims import Held, Observer
+from pipeline.store.claims import Held, Observer, last_beat
 from pipeline.store.leases import Lease
 from pipeline.store.promotions import LOST, promote
 from pipeline.ticker import Ticker

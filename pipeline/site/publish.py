@@ -140,17 +140,11 @@ class _Folder:
     def write(self, name: str, data: bytes) -> None:
         file = self._root / name
         with storage_faults(f"cannot write {file}"):
-            self._make_folder(file.parent)
+            refusal = f"no folder can be made at {file.parent}, choose another with --to"
+            make_folder(str(file.parent), refusal)
             temporary = file.with_name(f".{secrets.token_hex(8)}.tmp")
             temporary.write_bytes(data)
             os.replace(temporary, file)  # noqa: PTH105 - Path.replace says the same
-
-    def _make_folder(self, folder: Path) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except FileNotFoundError as error:  # where nothing can be made, as below /proc
-            msg = f"no folder can be made at {folder}; choose another with --to: {error}"
-            raise StoreError(msg) from error
 
 
 class _Bucket:

@@ -7,6 +7,7 @@ bytes that no reader may need any more; what says so lies in objects that stay.
 
 from __future__ import annotations
 
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -93,6 +94,16 @@ def storage_faults(what: str) -> Iterator[None]:
     except Exception as error:  # every backend has a tree of errors of its own
         msg = f"{what}: {_reason(error)}"
         raise StoreError(msg) from error
+
+
+def make_folder(folder: str, what: str) -> None:
+    """Make a folder of this machine; that nothing can be made there, as below /proc, is a fault."""
+    with storage_faults(what):
+        try:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - a Path costs more than its making
+        except FileNotFoundError as error:
+            msg = f"{what}: {error}"
+            raise StoreError(msg) from error
 
 
 def _reason(error: Exception) -> str:

@@ -179,3 +179,10 @@ class Heartbeat:
         self._store.adapter.replace(key, self._row(next(self._counter)))
         self._trying_since = None
         self._end = self._store.end(action_key, attempt)
+
+
+def last_beat(store: Store, action_key: str) -> dict[str, Any] | None:
+    """The newest heartbeat of the claim that owns an action, with how far the step is."""
+    keys = store.adapter.list(layout.claims(action_key))
+    beats = [key for key in keys if key.endswith(".beat")]
+    return store.read(beats[-1]) if beats and beats[-1] == keys[-2] else None

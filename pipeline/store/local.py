@@ -16,12 +16,10 @@ from contextlib import suppress
 from io import FileIO
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from pipeline.errors import StoreError
-from pipeline.store.adapter import checked_key, storage_faults
+from pipeline.store.adapter import checked_key, make_folder, storage_faults
 from pipeline.store.layout import follows_from_a_seal, is_believed_later, may_be_lost
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
 _TEMPORARY = ".tmp-"
@@ -35,6 +33,7 @@ class LocalAdapter:
     def __init__(self, root: Path) -> None:
         self.root = root.expanduser().absolute()
         self._root = str(self.root)
+        self._refusal = f"cannot write to the store {self._root}, choose one with --store"
         self._waiting: set[str] = set()
 
     @property
@@ -70,11 +69,11 @@ class LocalAdapter:
     def _write(self, target: str, data: bytes) -> str:
         """Write a temporary file beside a target."""
         temporary = _temporary(target)
-        with self._faults():
+        with storage_faults(self._refusal):
             try:
                 sink = open(temporary, "xb")
             except FileNotFoundError:  # most folders are new; asking first would cost as much
-                self._make_folder_of(target)
+                make_folder(os.path.dirname(target), self._refusal)
                 sink = open(temporary, "xb")
             try:
                 with sink:
@@ -83,17 +82,6 @@ class LocalAdapter:
                 _unlink(temporary)
                 raise
         return temporary
-
-    def _make_folder_of(self, path: str) -> None:
-        with self._faults():
-            try:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-            except FileNotFoundError as error:  # where nothing can be made, as below /proc
-                msg = f"cannot write to the store {self._root}, choose one with --store: {error}"
-                raise StoreError(msg) from error
-
-    def _faults(self) -> AbstractContextManager[None]:
-        return storage_faults(f"cannot write to the store {self._root}, choose one with --store")
 
     def replace(self, key: str, data: bytes) -> None:
         """Write an object that has one writer; readers see the old or the new bytes."""
@@ -156,7 +144,7 @@ class LocalAdapter:
 
     def _target(self, key: str) -> str:
         target = self._path(key)
-        self._make_folder_of(target)
+        make_folder(os.path.dirname(target), self._refusal)
         return target
 
 

@@ -17,7 +17,7 @@ from google_crc32c import Checksum
 
 from pipeline.errors import SourceError
 from steps.data import http_files
-from steps.data.http_files import Body, RefusedError
+from steps.data.http_files import PASSING_STATUS, Body, RefusedError
 from steps.data.patience import FETCHING, Interruption, Waits
 from steps.data.remote_files import current, pin
 
@@ -33,7 +33,6 @@ _IN_MEMORY_BYTES = 8 << 20
 _UNVERIFIABLE = ("etag", "unpinned")
 _HTTP = ("http://", "https://")
 _FINAL_STATUS = range(400, 500)
-_PASSING_STATUS = (408, 425, 429)
 
 
 class _Hash(Protocol):
@@ -177,7 +176,7 @@ def _judged(error: Exception, file: SourceFile) -> SourceError | Interruption:
     """Whether an error may pass by itself: those of the connection and of busy servers may."""
     status = _status(error)
     is_final = isinstance(error, FileNotFoundError | PermissionError | RefusedError) or (
-        status in _FINAL_STATUS and status not in _PASSING_STATUS
+        status in _FINAL_STATUS and status not in PASSING_STATUS
     )
     may_pass = isinstance(error, OSError | EOFError | HTTPException) and "://" in file.location
     if may_pass and not is_final:

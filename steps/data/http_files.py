@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 60
 _GONE = (404, 410)
 _FORBIDDEN = (401, 403)
-_PASSING = (408, 425, 429)
+PASSING_STATUS = (408, 425, 429)  # a later try may get another
 _FIRST_SERVER_ERROR = 500
 _NO_HEAD = (403, 405, 501)  # 403: a URL signed for GET alone
 _PARTIAL = 206
@@ -148,7 +148,7 @@ def _status_error(error: urllib.error.HTTPError) -> Exception:
         return FileNotFoundError(reason)
     if error.code in _FORBIDDEN:
         return RefusedError(reason, error.code)
-    if error.code in _PASSING or error.code >= _FIRST_SERVER_ERROR:
+    if error.code in PASSING_STATUS or error.code >= _FIRST_SERVER_ERROR:
         return Interruption(reason, _asked_wait_s(error.headers))
     return RefusedError(reason, error.code)
 

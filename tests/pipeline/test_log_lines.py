@@ -68,3 +68,14 @@ def test_a_line_without_an_end_is_kept_in_pieces(said, monkeypatch):
 @pytest.mark.timeout(30)  # it took minutes
 def test_very_many_urls_in_a_line_are_read_through_once(text):
     assert redacted(text + " a@b") == text + " a@b"
+
+
+@pytest.mark.timeout(30)
+def test_very_many_urls_before_one_with_a_password_are_too():
+    many = "http://10.0.0.1:80/," * 8_000
+
+    assert redacted(f"{many}http://ann:pa55@host") == f"{many}http://{MASK}@host"
+
+
+def test_a_password_may_be_long():
+    assert redacted(f"https://ann:{'x' * 50_000}@host/a") == f"https://{MASK}@host/a"
