@@ -22,7 +22,7 @@ from pipeline.errors import StoreError, UsageError
 from pipeline.protocols import checked_protocol
 from pipeline.site.pages import to_bytes
 from pipeline.site.static import content_type, static_files
-from pipeline.store.adapter import in_parallel, storage_faults
+from pipeline.store.adapter import in_parallel, make_folder, storage_faults
 from pipeline.store.objects import dump
 
 if TYPE_CHECKING:
